@@ -38,15 +38,19 @@ def why_nothing_compares(store: Store, judgement: Judgement) -> str:
     return why if has_way else f"{why} {how_to_measure(store, commit=judgement.head_commit)}"
 
 
+def why_not_measured(store: Store, error: UnknownRevision) -> str:
+    """Tell how to measure the revision. Raises: click.UsageError for a name that git does not know either."""
+    if not error.is_plausible:
+        raise click.UsageError(error.message)
+    return f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}"
+
+
 def not_measured(store: Store, error: UnknownRevision) -> int:
     """Print how to measure the revision and return NOTHING_COMPARABLE.
 
     Raises: click.UsageError for a name that git does not know either.
     """
-    if not error.is_plausible:
-        raise click.UsageError(error.message)
-    echo(f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}", err=True)
-    return ExitCode.NOTHING_COMPARABLE
+    return nothing_to_show(why_not_measured(store, error))
 
 
 def nothing_to_show(why: str) -> int:

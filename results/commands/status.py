@@ -72,7 +72,8 @@ def status(  # noqa: PLR0913, PLR0917 - its options
 
     BEHIND counts the commits after a benchmark's newest run. POINTS `10 of 12`: two points of the sweep were measured
     at older commits only. Failures and known changes follow. The exit code is 0 whatever fails (see `gate`), unless
-    data stopped coming: --stale-after and --most-behind alarm on that.
+    data stopped coming: --stale-after and --most-behind alarm on that, but not of what `store acknowledge` says to be
+    gone.
 
     \b
     fusebench status --machine bench-01
@@ -84,19 +85,22 @@ def status(  # noqa: PLR0913, PLR0917 - its options
         "environment": environment or None,
     }
     with open_store(db, mode=OpenMode.READ) as store:
-        rows = freshness(store, **places)
-        statuses = statuses_from(
-            rows, failures(store, **places), known_changes(store, **places), unjudged_places(store)
-        )
+        rows, known = freshness(store, **places), known_changes(store, **places)
+        statuses = statuses_from(rows, failures(store, **places), known, unjudged_places(store))
     if not statuses:
         chosen = ", ".join((*project, *machine, *environment))
         return nothing_to_show(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE)
-    stopped = stopped_among(rows, now=datetime.now(UTC), most_days=most_days, most_behind=most_behind)
+    now = datetime.now(UTC)
+    stopped = stopped_among(rows, now=now, most_days=most_days, most_behind=most_behind, known=known)
     if status_format == StatusFormat.JSON:
         echo(status_as_json(statuses, stopped))
     else:
         limit = None if shows_all else MANY
         echo_rendered(status_as_text(statuses, terminal_of_output(), limit=limit, stopped=stopped))
     if stopped:
-        echo(f"Data stopped coming: {counted(len(stopped), 'benchmark')}; look at what should measure them.", err=True)
+        echo(
+            f"Data stopped coming: {counted(len(stopped), 'benchmark')}; look at what should measure them. What was "
+            "removed from its suite: `fusebench store acknowledge REV --benchmark NAME`, at a commit that lacks it.",
+            err=True,
+        )
     return ExitCode.FAILED if stopped else ExitCode.FINE

@@ -112,7 +112,7 @@ def exchange_exit_code(exchange: Exchange) -> ExitCode:
     for code in (ExitCode.FAILED, ExitCode.REGRESSION):
         if code in codes:
             return code
-    is_open = any(judgement.n_perhaps_worse for judgement in exchange.judgements)
+    is_open = any(judgement.n_perhaps_worse or judgement.is_control_moved for judgement in exchange.judgements)
     return ExitCode.FINE if exchange.series and not is_open else ExitCode.NOTHING_COMPARABLE
 
 

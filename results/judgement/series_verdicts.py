@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
 
+MOVED_TOGETHER = "more than half of all series moved together: the machine, or all code; measure the base again"
+SINGLE_NUMBER = "a single number at the"
+WITHOUT_RATIO = "numbers that are not all positive and finite have no ratio"
 _CHANGE_OF = {
     Outcome.REGRESSION: Change.SLOWER,
     Outcome.IMPROVEMENT: Change.FASTER,
@@ -124,9 +127,8 @@ def _without_ratio(before: float | None, after: float | None, least_change: floa
     if before == after:
         return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
     is_large = is_relevant(before or 0.0, after or 0.0, least_change=least_change)
-    why = "numbers that are not all positive and finite have no ratio"
     outcome = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
-    return _Finding(Change.UNCERTAIN, outcome, why, is_doubtful=is_large)
+    return _Finding(Change.UNCERTAIN, outcome, WITHOUT_RATIO, is_doubtful=is_large)
 
 
 def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:
@@ -137,7 +139,11 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
     is_large = not least < ratio < most
     undecided = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
     if context.cause is not None:
-        return _Finding(Change.UNCERTAIN, undecided, context.cause, is_doubtful=True, is_decided=False)
+        # How all moved is a part of their noise then, and no interval of one would say anything.
+        is_known = context.cause != MOVED_TOGETHER
+        return _Finding(
+            Change.UNCERTAIN, undecided, context.cause, is_doubtful=True, is_noise_known=is_known, is_decided=False
+        )
     if (doubt := _doubt(base, head, evidence, metric=metric, context=context)) is not None:
         is_beyond = evidence.difference.is_disturbed or not low <= 1 <= high
         is_known = bool(evidence.difference.dof) or not any(
@@ -172,7 +178,7 @@ def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> str |
         row = side.row
         if _is_single_number(row, metric):
             unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
-            return f"a single number at the {name}, of which no noise is known{unknown}"
+            return f"{SINGLE_NUMBER} {name}, of which no noise is known{unknown}"
         if metric.name in SWEEP_METRICS and (
             doubt := doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
         ):

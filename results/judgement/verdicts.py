@@ -24,7 +24,7 @@ from results.judgement.outcomes import (
     Verdict,
     differs,
 )
-from results.judgement.series_verdicts import Context, verdict_on
+from results.judgement.series_verdicts import MOVED_TOGETHER, Context, verdict_on
 from results.judgement.sides import BASELINE, Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role
@@ -232,7 +232,7 @@ def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hasha
     if pair.testbed in moved:
         return f"machine or torch changed: {BASELINE} moved, so nothing is said of kernels"
     if pair.testbed in shifted:
-        return "more than half of all series moved together: the machine, or all code; measure the base again"
+        return MOVED_TOGETHER
     return None
 
 

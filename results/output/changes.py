@@ -188,6 +188,7 @@ def changes_as_json(
                     "n_without_ratio": len(place.without_ratio),
                     "n_failed": place.n_failed,
                     "n_short": place.n_short,
+                    "n_unsuspected": place.n_unsuspected,
                 }
                 for place in places
             ],

@@ -5,10 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from results.exit_codes import ExitCode
 from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Outcome
+from results.output.findings import FINDINGS_FORMAT
+from results.output.plain_values import document_as_json
 from results.output.report_json import as_json
-from results.output.reports.annotations import Level, annotations_of
+from results.output.reports.annotations import Level, annotation, annotations_of
+from results.output.reports.comments import comment_of
 from results.output.reports.finding_words import name_in_words, own_class, unexplained
 from results.output.reports.gate_comment import gate_comment
 from results.output.reports.judgement_words import (
@@ -18,10 +22,12 @@ from results.output.reports.judgement_words import (
     notes,
     shared_parameters,
     warnings,
+    why_nothing,
 )
-from results.output.reports.junit import gate_junit
+from results.output.reports.junit import gate_junit, unjudged_junit
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.printable import printable
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words, visible_from
 
@@ -94,6 +100,30 @@ def rendered(  # noqa: PLR0913 - a judgement, and how to tell it
             return annotations_of(found, suspicion=Level.ERROR, others=warnings(judgement), explained=explained)
 
 
+def unjudged(why: str, *, command: str, exit_code: int | None, report_format: ReportFormat) -> str:
+    """Render the report of a command that ended before it had judged. exit_code: None where it is not known yet."""
+    match report_format:
+        case ReportFormat.TEXT:
+            return printable(why)
+        case ReportFormat.JSON:
+            return document_as_json(
+                {
+                    "format": FINDINGS_FORMAT,
+                    "command": command,
+                    "exit_code": exit_code,
+                    "why": why,
+                    "findings": [],
+                }
+            )
+        case ReportFormat.MARKDOWN:
+            return comment_of(f"fusebench {command}: nothing was judged", [], [why])
+        case ReportFormat.JUNIT:
+            return unjudged_junit(why, command=command)
+        case ReportFormat.GITHUB:
+            level = Level.WARNING if exit_code == ExitCode.NOTHING_COMPARABLE else Level.ERROR
+            return annotation(level, title="fusebench", message=why)
+
+
 def as_text(
     judgement: Judgement,
     terminal: Terminal = UNLIMITED,
@@ -109,6 +139,8 @@ def as_text(
     parts = [terminal.paragraph(headline(judgement))]
     if blocks:
         parts.append(render_blocks(COLUMNS, blocks, terminal))
+    if not judgement.n_compared:
+        parts.append(terminal.paragraph(why_nothing(judgement)))
     parts.extend(_reasons(judgement, terminal, limit=limit, explained=explained))
     parts.extend(map(terminal.paragraph, (*notes(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)

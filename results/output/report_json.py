@@ -9,6 +9,7 @@ from results.judgement.verdicts import Change, Outcome, exit_code
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
 from results.output.plain_values import document_as_json
 from results.output.reports.finding_words import own_class, unexplained
+from results.output.reports.judgement_words import warnings
 
 if TYPE_CHECKING:
     from results.judgement.verdicts import ControlChange, Judgement, Verdict
@@ -25,6 +26,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "base": judgement.base_commit,
             "head": judgement.head_commit,
             "exit_code": int(exit_code(judgement)),
+            "warnings": warnings(judgement),
             "least_change": judgement.least_change,
             "compared": judgement.n_compared,
             "of_base": judgement.n_of_base,

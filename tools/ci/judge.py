@@ -14,7 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ci.workflow import message, output
+from ci.workflow import message, output, summary
+from results.output.report import ReportFormat, unjudged
 
 REPORTS = {"markdown": "comment.md", "json": "findings.json", "junit": "junit.xml"}
 STORE = ("fusebench.db", "fusebench.db-wal", "fusebench.db-shm")
@@ -30,40 +31,53 @@ def main() -> int:
     if not base or not head or not results:
         message("error", "base, head and results have to be given: two revisions, and where the results lie.")
         return WRONG_USAGE
-    try:
-        options = shlex.split(os.environ.get("FUSEBENCH_OPTIONS", ""))
-    except ValueError as error:
-        message("error", f"options are not what a shell could split ({error}): {os.environ['FUSEBENCH_OPTIONS']}")
-        return WRONG_USAGE
     folder.mkdir(parents=True, exist_ok=True)
     for file in (*REPORTS.values(), *STORE):  # of an earlier use in the same job, which had other results
         (folder / file).unlink(missing_ok=True)
+    try:
+        options = shlex.split(os.environ.get("FUSEBENCH_OPTIONS", ""))
+    except ValueError as error:
+        why = f"options are not what a shell could split ({error}): {os.environ['FUSEBENCH_OPTIONS']}"
+        message("error", why)
+        return _answered(folder, WRONG_USAGE, why)
     if not base.strip("0"):
-        why = "this push began a branch, so no commit before it is known: name one to compare with, as `base`."
-        message("warning", f"Nothing was judged: {why}")
-        return _answered(folder, 3, f"Nothing was judged: {why}")
+        why = "This push began a branch, so no commit before it is known: name one to compare with, as `base`."
+        message("warning", why)
+        return _answered(folder, 3, why)
     environ = {**os.environ, "FUSEBENCH_DB": str((folder / STORE[0]).resolve())}
     fusebench = [sys.executable, "-P", "-m", "fusebench"]
-    stored = subprocess.run([*fusebench, "ingest", *map(str.strip, results)], env=environ, check=False).returncode
-    if stored not in {0, 2}:  # 2: a file could not be read, which it has said; the others are judged
-        message("error", f"fusebench ingest ended with {stored}; what it said stands above.")
-        return stored
+    ingest = ["ingest", "--", *map(str.strip, results)]
+    read = subprocess.run([*fusebench, *ingest], env=environ, check=False, stderr=subprocess.PIPE, text=True)
+    print(read.stderr, file=sys.stderr, end="")
+    if read.returncode not in {0, 2}:  # 2: a file could not be read, which it has said; the others are judged
+        message("error", f"fusebench ingest ended with {read.returncode}; what it said stands above.")
+        return _answered(folder, read.returncode, f"fusebench ingest: {_last_line(read.stderr)}")
     reports = [f"--report={name}={folder / file}" for name, file in REPORTS.items()]
     gate = ["gate", "--base", base, "--head", head, "--format", "github", *reports, *options]
     done = subprocess.run([*fusebench, *gate], env=environ, check=False, stderr=subprocess.PIPE, text=True)
     code = done.returncode
     print(done.stderr, file=sys.stderr, end="")
     if not (folder / REPORTS["markdown"]).exists():
-        # Nothing to compare, or not called rightly: that is an answer, too.
-        return _answered(folder, code, "\n".join(f"    {line}" for line in done.stderr.splitlines()))
+        # Not called rightly: that is an answer, too.
+        return _answered(folder, code, f"fusebench gate: {_last_line(done.stderr)}")
     return _answered(folder, code)
 
 
+def _last_line(said: str) -> str:
+    return next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing.")
+
+
 def _answered(folder: Path, code: int, said: str | None = None) -> int:
-    """Set the outputs; without a report of the gate, `said` is it. 0 where there is an answer."""
+    """Set the outputs; without reports of the gate, they and the summary hold `said`. 0 where there is an answer.
+
+    Without one, a comment that an earlier push left on the pull request would be taken for this one's.
+    """
     report, verdict = folder / REPORTS["markdown"], VERDICTS.get(code, "not judged")
     if said is not None:
-        report.write_text(f"**fusebench: {verdict}**\n\n{said}\n", encoding="utf-8")
+        for name, file in REPORTS.items():
+            text = unjudged(said, command="gate", exit_code=code, report_format=ReportFormat(name))
+            (folder / file).write_text(f"{text.rstrip()}\n", encoding="utf-8")
+        summary(report.read_text(encoding="utf-8"))
     output("exit-code", str(code))
     output("verdict", verdict)
     output("report", str(report))

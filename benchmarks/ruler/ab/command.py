@@ -14,7 +14,7 @@ from benchmarks.ruler.ab.options import chosen_settings, filter_options
 from benchmarks.ruler.ab.runs import Comparison, are_equal_kernels, comparison_of, default_base
 from benchmarks.ruler.commits.stacks import PRESENT, is_made, made_stack, parsed_stack
 from benchmarks.ruler.commits.visit_process import checked_wheel, made_visit
-from benchmarks.ruler.errors import CommitFailed, InvalidSettings, UnknownCommit
+from benchmarks.ruler.errors import CommitFailed, InvalidSettings, RulerError, UnknownCommit
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.provenance import commit_from_git, uncommitted_files
 from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
@@ -99,6 +99,10 @@ def main(  # noqa: PLR0913 - its options
     except CommitFailed as failed:
         if selection is not None:
             write_whole(selection, json.dumps({"failed": failed.commit, "why": str(failed)}))
+        raise
+    except RulerError as error:
+        if selection is not None:
+            write_whole(selection, json.dumps({"why": str(error)}))
         raise
 
 

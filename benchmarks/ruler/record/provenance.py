@@ -137,18 +137,23 @@ def _head(settings: Settings) -> Commit:
 def commit_from_git(revision: str) -> Commit:
     """Return the commit that git calls `revision`; a full hash unknown to git is kept without date and subject.
 
-    Raises: UnknownCommit.
+    An annotated tag stands for its commit. Raises: UnknownCommit.
     """
-    shown = git_output("show", "--no-patch", "--format=%H%x00%cI%x00%s", revision)
+    named = git_output("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    shown = git_output("show", "--no-patch", "--format=%H%x00%cI%x00%s", named.strip()) if named else None
     if shown:
         full, date, subject = shown.strip().split("\0", 2)
         return Commit(hash=full, date=date, subject=subject)
     if _HASH.fullmatch(revision):
         return Commit(hash=revision, date=None, subject=None)
-    raise UnknownCommit(
-        f"git knows no commit {revision!r} in {ROOT}; measure in a git checkout of fusebench, or say by "
-        "FUSEBENCH_COMMIT=<40 hex digits> which commit these files are"
-    )
+    if git_output("rev-parse", "--git-dir"):
+        way = "`git log` lists those that it has; `git fetch` brings others"
+    else:
+        way = (
+            "measure in a git checkout of fusebench, or say by FUSEBENCH_COMMIT=<40 hex digits> which commit these "
+            "files are"
+        )
+    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; {way}")
 
 
 def _installed_hash() -> str | None:

@@ -79,6 +79,7 @@ class _Output(Console):
 @click.option(
     "--directly", hidden=True, metavar="COMMAND", help="Measure for it, without asv, which keeps no record then."
 )
+@click.option("--heading", hidden=True, metavar="TEXT", help="Line to print once the options are found to be right.")
 @click.option("--selection", type=Path, hidden=True, help="File for the values that choose what was measured.")
 def main(  # noqa: PLR0913 - its options
     *,
@@ -91,6 +92,7 @@ def main(  # noqa: PLR0913 - its options
     cwd: Path | None,
     parent: int | None,
     directly: str | None,
+    heading: str | None,
     selection: Path | None,
     **filters: str | None,
 ) -> None:
@@ -116,6 +118,8 @@ def main(  # noqa: PLR0913 - its options
             say = partial(console.print, markup=False, soft_wrap=True)
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
+                if heading:
+                    say(heading)
                 announce(console, sweep, settings)
                 if directly:
                     sweep, end = run_directly(console, settings, sweep, reader, display=Display(console)), None

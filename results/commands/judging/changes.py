@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
-from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
+from results.commands.judging.asked_series import about_patterns, selection_of_series
+from results.commands.judging.report_files import (
+    format_option,
+    nothing_judged,
+    report_option,
+    report_paths,
+    unjudged_reports,
+    write_reports,
+)
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
-from results.commands.no_data import EMPTY_STORE, nothing_to_show
+from results.commands.no_data import EMPTY_STORE
 from results.commands.options import all_option, db_option, where_option
-from results.commands.selection import selection_from_texts, series_filter_from
+from results.commands.selection import series_filter_from
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
 from results.judgement.changes.control import LEAST_CONTROLS
@@ -43,6 +51,8 @@ if TYPE_CHECKING:
     from results.judgement.changes.from_histories import PlaceChanges
     from results.rows import HistoryTable, PlaceFilter, SeriesFilter
     from results.store import Store
+
+NOTHING = "No stored series matches the selection: `fusebench status` lists what is stored."
 
 
 @click.command()
@@ -83,47 +93,49 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
     fusebench changes
     fusebench changes --where project=scipy --where benchmark=stats.BenchSkewKurtosis.time_kurtosis
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    selection, files, settings = selection_from_texts(where), report_paths(reports), chosen_settings(settings_path)
-    least = least_change if least_change is not None else settings.least_change
-    with open_store(db, mode=OpenMode.READ) as store:
-        if not projects(store):
-            return nothing_to_show(EMPTY_STORE)
-        chosen = series_filter_from(selection, parameters=parameter_names(store))
-        known, earlier, unjudged = known_changes(store), judged_series(store), unjudged_places(store)
-        tables, asked = _tables(store, chosen)
-        failed = {one.series_id for one in failures(store) if one.last_ok is not None} if tables else set()
-        found = [
-            changes_of_place(
-                table,
-                least_change=LEAST_CHANGE if least is None else least,
-                thresholds=settings.thresholds,
-                controls=controls,
-                known=known,
-                only=asked,
-                earlier=earlier,
-                failed=failed,
-            )
-            for table in tables
-        ]
-        if not found:
-            return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
-        judged = (one for table in tables for one in table.series if metric_of_row(one).role is Role.JUDGED)
-        tell_unmatched(settings, judged)
-        _tell_unused(controls, tables, found)
-        printed = ReportFormat(report_format)
-        limit = None if shows_all else MANY
-        why = reasons_of(store)
-        report = partial(changes_rendered, found, limit=limit, explained=why.sentence, classed=why.class_)
-        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
-        write_reports(files, printed, lambda each: report(report_format=each))
-        if not controls:  # they are of this command alone
-            is_usual = least in {None, LEAST_CHANGE} and not settings.thresholds
-            places = {(table.project, table.machine, table.environment) for table in tables} if is_usual else ()
-            keep_judged(
-                store,
-                [one for place in found for one in place.judged],
-                places=[one for one in unjudged if one.place in places],
-            )
+    files, printed = report_paths(reports), ReportFormat(report_format)
+    with unjudged_reports(files, printed, command="changes") as tell_unjudged:
+        selection, settings = selection_of_series(where), chosen_settings(settings_path)
+        least = least_change if least_change is not None else settings.least_change
+        with open_store(db, mode=OpenMode.READ) as store:
+            if not projects(store):
+                return nothing_judged(EMPTY_STORE, tell_unjudged)
+            chosen = series_filter_from(selection, parameters=parameter_names(store))
+            known, earlier, unjudged = known_changes(store), judged_series(store), unjudged_places(store)
+            tables, asked = _tables(store, chosen)
+            failing = failures(store, **_places_of(chosen)) if tables else []
+            failed = {one.series_id for one in failing if one.last_ok is not None}
+            found = [
+                changes_of_place(
+                    table,
+                    least_change=LEAST_CHANGE if least is None else least,
+                    thresholds=settings.thresholds,
+                    controls=controls,
+                    known=known,
+                    only=asked,
+                    earlier=earlier,
+                    failed=failed,
+                )
+                for table in tables
+            ]
+            if not found:
+                return nothing_judged(NOTHING + about_patterns(selection), tell_unjudged)
+            judged = (one for table in tables for one in table.series if metric_of_row(one).role is Role.JUDGED)
+            tell_unmatched(settings, judged)
+            _tell_unused(controls, tables, found)
+            limit = None if shows_all else MANY
+            why = reasons_of(store)
+            report = partial(changes_rendered, found, limit=limit, explained=why.sentence, classed=why.class_)
+            write_reports(files, printed, lambda each: report(report_format=each))
+            echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+            if not controls:  # they are of this command alone
+                is_usual = least in {None, LEAST_CHANGE} and not settings.thresholds
+                places = {(table.project, table.machine, table.environment) for table in tables} if is_usual else ()
+                keep_judged(
+                    store,
+                    [one for place in found for one in place.judged],
+                    places=[one for one in unjudged if one.place in places],
+                )
     return ExitCode.FINE
 
 
@@ -152,12 +164,18 @@ def _tables(store: Store, chosen: SeriesFilter) -> tuple[list[HistoryTable], fro
 
     None asks for all.
     """
-    tables = history_tables(store, **chosen)
-    places: PlaceFilter = {"project": chosen.get("project")}
-    places |= {"machine": chosen.get("machine"), "environment": chosen.get("environment")}
+    tables, places = history_tables(store, **chosen), _places_of(chosen)
     if not any(choice for name, choice in chosen.items() if name not in places):
         return tables, None
     asked = frozenset(series.series_id for table in tables for series in table.series)
     places_asked = {(table.machine, table.environment, table.project) for table in tables}
     whole = history_tables(store, **places)
     return [table for table in whole if (table.machine, table.environment, table.project) in places_asked], asked
+
+
+def _places_of(chosen: SeriesFilter) -> PlaceFilter:
+    return {
+        "project": chosen.get("project"),
+        "machine": chosen.get("machine"),
+        "environment": chosen.get("environment"),
+    }

@@ -104,7 +104,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
         whole = _judged(store, commits, settings)
         judgement = asked_of(store, whole, selection)
         if judgement is None:
-            return nothing_to_show(nothing_asked(whole))
+            return nothing_to_show(nothing_asked(whole, selection))
         if not judgement.verdicts:
             return nothing_to_show(why_nothing_compares(store, judgement))
         found = explanations_of(store, judgement)

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
-from results.commands.judging.asked_series import asked_of, nothing_asked
-from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
+from results.commands.judging.asked_series import asked_of, nothing_asked, selection_of_series
+from results.commands.judging.report_files import (
+    format_option,
+    nothing_judged,
+    report_option,
+    report_paths,
+    unjudged_reports,
+    write_reports,
+)
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
-from results.commands.no_data import not_measured, nothing_to_show, why_nothing_compares
+from results.commands.no_data import why_not_measured, why_nothing_compares
 from results.commands.options import all_option, db_option, where_option
-from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
@@ -78,37 +84,37 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
     fusebench gate --base main --head HEAD --format github --report markdown=comment.md --report junit=gate.xml
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    files, settings, selection = report_paths(reports), chosen_settings(settings_path), selection_from_texts(where)
-    least = least_change if least_change is not None else settings.least_change
-    with open_store(db, mode=OpenMode.READ) as store:
-        try:
-            base_commit, head_commit = commit_of(store, base), commit_of(store, head)
-        except UnknownRevision as error:
-            return not_measured(store, error)
-        if base_commit == head_commit:
-            raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
-        judgement = judged_commits(
-            store,
-            base=base_commit,
-            head=head_commit,
-            least_change=LEAST_RELEVANT_CHANGE if least is None else least,
-            thresholds=settings.thresholds,
-        )
-        if judgement.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
-            tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
-        asked = asked_of(store, judgement, selection)
-        if asked is None:
-            return nothing_to_show(nothing_asked(judgement))
-        judgement = asked
-        if is_exact_only:
-            judgement = exact_only(judgement)
-        printed = ReportFormat(report_format)
-        limit = None if shows_all else MANY
-        why = reasons_of(store, judgement)
-        report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
-        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
-        write_reports(files, printed, lambda each: report(report_format=each))
-        answer = exit_code(judgement)
-        if answer is ExitCode.NOTHING_COMPARABLE:
-            echo(why_undecided(judgement) or why_nothing_compares(store, judgement), err=True)
+    files, printed = report_paths(reports), ReportFormat(report_format)
+    with unjudged_reports(files, printed, command="gate") as tell_unjudged:
+        settings, selection = chosen_settings(settings_path), selection_of_series(where)
+        least = least_change if least_change is not None else settings.least_change
+        with open_store(db, mode=OpenMode.READ) as store:
+            try:
+                base_commit, head_commit = commit_of(store, base), commit_of(store, head)
+            except UnknownRevision as error:
+                return nothing_judged(why_not_measured(store, error), tell_unjudged)
+            if base_commit == head_commit:
+                raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
+            whole = judged_commits(
+                store,
+                base=base_commit,
+                head=head_commit,
+                least_change=LEAST_RELEVANT_CHANGE if least is None else least,
+                thresholds=settings.thresholds,
+            )
+            if whole.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
+                tell_unmatched(settings, (verdict.head for verdict in whole.verdicts))
+            judgement = asked_of(store, whole, selection)
+            if judgement is None:
+                return nothing_judged(nothing_asked(whole, selection), tell_unjudged)
+            if is_exact_only:
+                judgement = exact_only(judgement)
+            why = reasons_of(store, judgement)
+            limit = None if shows_all else MANY
+            report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
+            write_reports(files, printed, lambda each: report(report_format=each))
+            echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+            answer = exit_code(judgement)
+            if answer is ExitCode.NOTHING_COMPARABLE:
+                echo(why_undecided(judgement) or why_nothing_compares(store, judgement), err=True)
     return answer

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.echo import echo
-from results.output.report import ReportFormat
+from results.commands.echo import echo, echo_rendered
+from results.commands.no_data import nothing_to_show
+from results.exit_codes import ExitCode
+from results.output.report import ReportFormat, unjudged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    Reports = Sequence[tuple[ReportFormat, Path]]
+    TellUnjudged = Callable[[str, int], None]
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable that names the file in which a step of a GitHub workflow leaves its summary, as Markdown."""
@@ -48,9 +55,45 @@ def report_paths(reports: Sequence[str]) -> list[tuple[ReportFormat, Path]]:
     return found
 
 
-def write_reports(
-    reports: Sequence[tuple[ReportFormat, Path]], report_format: ReportFormat, render: Callable[[ReportFormat], str]
-) -> None:
+_KILLED = (
+    "`fusebench {command}` ended before it had judged, or has not ended yet; what it printed says more, and it was "
+    "killed where that is nothing."
+)
+
+
+@contextmanager
+def unjudged_reports(reports: Reports, report_format: ReportFormat, *, command: str) -> Iterator[TellUnjudged]:
+    """Have each report say that nothing was judged, and why where an error ends it, until others are written.
+
+    So none of an earlier run is taken for this one's. Yields a function that tells why, with the exit code, where it
+    ends without an error: in each report, and on standard output where its format is one that programs read.
+    Raises: click.ClickException naming a file that cannot be written.
+    """
+
+    def tell(why: str, code: int) -> None:
+        render = partial(unjudged, why, command=command, exit_code=code)
+        write_reports(reports, report_format, lambda each: render(report_format=each))
+        if report_format is not ReportFormat.TEXT:
+            echo_rendered(render(report_format=report_format))
+
+    killed = partial(unjudged, _KILLED.format(command=command), command=command, exit_code=None)
+    write_reports(reports, ReportFormat.TEXT, lambda each: killed(report_format=each))
+    try:
+        yield tell
+    except click.FileError:
+        raise
+    except click.ClickException as error:
+        tell(error.message, ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else error.exit_code)
+        raise
+
+
+def nothing_judged(why: str, tell: TellUnjudged) -> int:
+    """Print and report why nothing could be compared, and return NOTHING_COMPARABLE."""
+    tell(why, ExitCode.NOTHING_COMPARABLE)
+    return nothing_to_show(why)
+
+
+def write_reports(reports: Reports, report_format: ReportFormat, render: Callable[[ReportFormat], str]) -> None:
     """Write each report, and with the format `github` the step's summary where a workflow runs.
 
     Raises: click.ClickException naming a file that cannot be written.

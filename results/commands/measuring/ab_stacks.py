@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
-from results.commands.echo import echo_rendered, terminal_of_output
+from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.report_files import write_reports
 from results.commands.judging.settings import tell_unmatched
 from results.commands.measuring.judged_rounds import LOOKS, Q, judged, shapes_of, uncertain_shapes
 from results.commands.measuring.rounds import gone_on_with, measured_rounds
@@ -14,6 +16,7 @@ from results.judgement.exchange import exchange_exit_code, exchange_of, uncertai
 from results.judgement.verdicts import exit_code
 from results.output.report import ReportFormat, rendered
 from results.output.reports.exchange import exchange_as_json, exchange_as_markdown, exchange_as_text
+from results.output.reports.judgement_words import why_nothing, why_undecided
 from results.output.text_tables import MANY
 
 if TYPE_CHECKING:
@@ -40,8 +43,7 @@ def compare_stacks(  # noqa: PLR0913 - what is measured, and how it is told
     only = place.folder / "only.json"
     asked, n_made = list(options), 0
     limit = None if shows_all else MANY
-    code, text = int(ExitCode.NOTHING_COMPARABLE), ""
-    judgements: tuple[Judgement, ...] = ()
+    judgements: tuple[Judgement, ...]
     for n_rounds in LOOKS:
         rounds = measured_rounds(asked, checkout, place, rounds=(n_made + 1, n_rounds), only=only if n_made else None)
         if rounds.sides is None:
@@ -51,20 +53,29 @@ def compare_stacks(  # noqa: PLR0913 - what is measured, and how it is told
             judgement = _judged(rounds.sides[0], rounds.sides[1], place)
             judgements = (judgement,)
             shapes = uncertain_shapes(judgement)
-            code, text = exit_code(judgement), _stacks_in(judgement, stack, report_format, limit=limit)
+            code, render = exit_code(judgement), partial(_stacks_in, judgement, stack, limit=limit)
         else:
             exchange = _exchange(rounds.sides, place)
             judgements = exchange.judgements
             shapes = shapes_of(uncertain_of(exchange))
-            code, text = exchange_exit_code(exchange), _exchange_in(exchange, stack, report_format, limit=limit)
+            code, render = exchange_exit_code(exchange), partial(_exchange_in, exchange, stack, limit=limit)
         if not shapes:
             break
         n_made = n_rounds
         asked = gone_on_with(asked, rounds.sides)
         only.write_text(json.dumps(shapes), encoding="utf-8")
     tell_unmatched(settings, (verdict.head for judgement in judgements for verdict in judgement.verdicts))
-    echo_rendered(text)
+    echo_rendered(render(report_format))
+    write_reports([], ReportFormat(report_format), render)
+    if code == ExitCode.NOTHING_COMPARABLE:
+        echo(_why_open(judgements), err=True)
     return code
+
+
+def _why_open(judgements: Sequence[Judgement]) -> str:
+    """Return why the first of the judgements that does not pass for certain does not."""
+    one = next((each for each in judgements if exit_code(each) is ExitCode.NOTHING_COMPARABLE), judgements[-1])
+    return why_undecided(one) or why_nothing(one)
 
 
 def _judged(base: Side, head: Side, place: Place) -> Judgement:

@@ -13,7 +13,7 @@ import click
 from results.commands.extras import require_modules
 from results.commands.measuring import tower
 from results.commands.measuring.tower import AS_THEY_ARE, MEASURING, passes_on
-from results.commands.options import db_option, where_option
+from results.commands.options import all_option, db_option, where_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ _STANDARD_ERROR = 2
 @click.option(
     "--format", "noise_format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format."
 )
+@all_option
 @where_option
 @db_option
 @passes_on
@@ -43,6 +44,7 @@ def noise(  # noqa: PLR0913, PLR0917 - its options
     db: str | None,
     *,
     from_store: bool,
+    shows_all: bool,
 ) -> int:
     """How small a change can be seen here? Measures the checked-out commit against itself (needs a checkout).
 
@@ -57,7 +59,7 @@ def noise(  # noqa: PLR0913, PLR0917 - its options
     if from_store:
         if options:
             raise click.UsageError(f"{' '.join(options)}: --from-store measures nothing; choose points with --where")
-        return _told(revision, where, db, noise_format)
+        return _told(revision, where, db, noise_format, shows_all=shows_all)
     if revision is not None or where or db is not None:
         raise click.UsageError("--revision, --where and --db choose among what is stored: give --from-store, too")
     checkout = tower.checkout_of_command()
@@ -70,7 +72,7 @@ def noise(  # noqa: PLR0913, PLR0917 - its options
         code, selection = _measured(checkout, options, place, rounds=rounds)
         if selection is None:
             return code
-        told = _told(selection[0], _values_of(selection), place.db, noise_format)
+        told = _told(selection[0], _values_of(selection), place.db, noise_format, shows_all=shows_all)
     return told or code
 
 
@@ -83,12 +85,11 @@ def _measured(
     """
     codes, selection = [], None
     for number in range(1, rounds + 1):
-        click.echo(f"Round {number} of {rounds}: another run of the same commit.", err=True)
+        heading = f"Round {number} of {rounds}: another run of the same commit."
         # What is measured and stored is told beside the answer, which may be read by a program.
         with redirect_stdout(sys.stderr):
-            measured = tower.measure(
-                checkout, ["--directly", "noise", "--again", *options], place, stdout=_STANDARD_ERROR
-            )
+            asked = ["--directly", "noise", "--again", "--heading", heading, *options]
+            measured = tower.measure(checkout, asked, place, stdout=_STANDARD_ERROR)
         if measured.selection is None:
             return measured.exit_code, None
         codes.append(measured.exit_code)
@@ -100,7 +101,7 @@ def _values_of(selection: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in selection[1:] if text != "--where")
 
 
-def _told(revision: str | None, where: Sequence[str], db: str | None, noise_format: str) -> int:
+def _told(revision: str | None, where: Sequence[str], db: str | None, noise_format: str, *, shows_all: bool) -> int:
     from results.commands.judging.stored_noise import print_noise  # noqa: PLC0415 - needs the store's modules
 
-    return print_noise(revision, where, db, noise_format)
+    return print_noise(revision, where, db, noise_format, shows_all=shows_all)

@@ -35,7 +35,7 @@ class Side:
 class Rounds:
     """How measuring ended. sides: what was measured, None if it failed with `exit_code`.
 
-    failed, why: commit that cannot be measured, by its full hash, and the reason.
+    failed, why: commit that cannot be measured, by its full hash, and the reason; of another failure that alone.
     """
 
     exit_code: int

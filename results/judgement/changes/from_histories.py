@@ -17,6 +17,7 @@ from results.judgement.changes.detection import changes_in
 from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
+from results.judgement.changes.newest import BASELINE
 from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
 from results.judgement.outcomes import differs
 from results.judgement.sides import is_control
@@ -50,7 +51,8 @@ class PlaceChanges:
     judged: series that were judged for it, and not before. n_beside: measured commits of other branches, left out.
     without_ratio: benchmarks of series with a value that is 0, negative or infinite, which is left out: noise is judged
     by ratios. n_failed: series that worked once and have failed since, in whatever way. n_short: noisy series with
-    fewer than LEAST_VALUES measured commits, in which nothing can be found yet.
+    fewer than LEAST_VALUES measured commits, in which nothing can be found yet; n_unsuspected: others with too few for
+    their newest value alone to be suspected.
     """
 
     project: str
@@ -65,6 +67,7 @@ class PlaceChanges:
     without_ratio: tuple[str, ...] = ()
     n_failed: int = 0
     n_short: int = 0
+    n_unsuspected: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -105,6 +108,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
             for change in exact_changes(counts, row=row, metric=metric):
                 members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
     asked = [member for member in members if member.everything or is_asked(member.series)]
+    lengths = [int(np.count_nonzero(timeline.measured[row])) for row in noisy if is_asked(table.series[row])]
     return PlaceChanges(
         project=table.project,
         machine=table.machine,
@@ -121,10 +125,8 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
             if is_asked(table.series[row]) and np.any((values := table.values[row]) <= 0) | np.any(np.isinf(values))
         ),
         n_failed=sum(is_asked(one) and one.series_id in failed for one in table.series),
-        n_short=sum(
-            is_asked(table.series[row]) and 0 < int(np.count_nonzero(timeline.measured[row])) < LEAST_VALUES
-            for row in noisy
-        ),
+        n_short=sum(0 < n < LEAST_VALUES for n in lengths),
+        n_unsuspected=sum(LEAST_VALUES <= n <= BASELINE for n in lengths),
     )
 
 

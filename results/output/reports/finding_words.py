@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import FindingClass, FindingState, Turn
+from results.judgement.outcomes import Change
 from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
 from results.units import change_in_words, change_interval_in_words, visible_from
@@ -56,9 +57,10 @@ def place_in_words(finding: Finding) -> str:
 
 
 def size_in_words(finding: Finding) -> str:
-    """Return the change of the worst point: a percentage, a factor, that it was 0, or what became of its state."""
+    """Return the change of the worst point: a percentage, a factor, that it was 0 or is gone, or its state."""
     if finding.turn in {Turn.FAILED, Turn.FIXED}:
-        return finding.turn.value
+        is_gone = finding.turn is Turn.FAILED and finding.why.startswith(Change.GONE)
+        return Change.GONE.value if is_gone else finding.turn.value
     is_count = finding.metric in SWEEP_METRICS and finding.turn is Turn.SLOWER
     return "from 0" if finding.ratio is None and is_count else change_in_words(finding.ratio)
 

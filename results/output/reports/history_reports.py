@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from results.judgement.changes.from_histories import LEAST_VALUES
+from results.judgement.changes.newest import BASELINE
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.output.reports.annotations import annotations_of
 from results.output.reports.comments import comment_of
@@ -89,6 +90,11 @@ def unjudged_in_words(place: PlaceChanges) -> list[str]:
         found.append(
             f"{place.n_short:,} series with fewer than {LEAST_VALUES} measured commits, too few to find a change in: "
             "`fusebench gate` compares two commits."
+        )
+    if place.n_unsuspected:
+        found.append(
+            f"{place.n_unsuspected:,} series with {BASELINE} measured commits or fewer: their newest value alone is "
+            "never suspected, and a step shows from its second commit on, or later; `fusebench gate` compares two."
         )
     if place.n_failed:
         found.append(

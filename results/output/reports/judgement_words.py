@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from results.judgement.run_spreads import LEAST_RUNS
+from results.judgement.series_verdicts import MOVED_TOGETHER, SINGLE_NUMBER, WITHOUT_RATIO
 from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
 from results.units import change_in_words, counted, visible_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from results.judgement.verdicts import Judgement
+    from results.judgement.verdicts import Judgement, Verdict
     from results.rows import SeriesValueRow
 
 _HASH = 10
@@ -50,12 +52,17 @@ def shared_parameters(judgement: Judgement) -> frozenset[str]:
 
 def warnings(judgement: Judgement) -> list[str]:
     """Return what keeps the judgement from passing although no finding does."""
+    doubtful = [verdict for verdict in judgement.verdicts if verdict.may_be_worse]
+    badly_measured = [verdict for verdict in doubtful if not _has_reason(verdict, MOVED_TOGETHER)]
     found = []
-    if judgement.n_perhaps_worse:
+    if n := len(badly_measured):
+        look, were = ("look", "were") if n > 1 else ("looks", "was")
         found.append(
-            f"{judgement.n_perhaps_worse:,} series look worse and were not measured well enough to say: "
-            f"{how_to_be_sure(judgement)}."
+            f"{n:,} series {look} worse and {were} not measured well enough to say: "
+            f"{how_to_be_sure(judgement, badly_measured)}."
         )
+    if len(doubtful) > len(badly_measured):
+        found += _moved_together(judgement)
     if not judgement.n_compared:
         found.append(why_nothing(judgement))
     return [*found, *_moved_controls(judgement)]
@@ -106,9 +113,28 @@ def _versions(rows: Iterable[SeriesValueRow]) -> dict[tuple[str, str, str, bool]
     return found
 
 
-def how_to_be_sure(judgement: Judgement) -> str:
-    """Return what decides the undecided: only the sweep's points can be measured by our own command, and once."""
-    undecided = judgement.with_outcome(Outcome.UNDECIDED)
+def how_to_be_sure(judgement: Judgement, undecided: Sequence[Verdict] | None = None) -> str:
+    """Return what decides the undecided, all of them by default, each kind of them once.
+
+    Only the sweep's points can be measured by our own command, and once. Another single number replaces the first.
+    """
+    chosen = judgement.with_outcome(Outcome.UNDECIDED) if undecided is None else undecided
+    special = {
+        SINGLE_NUMBER: f"a single number is judged by its history, from {LEAST_RUNS} runs at other commits on",
+        MOVED_TOGETHER: "measure the base again",
+        WITHOUT_RATIO: "",
+    }
+    others = [verdict for verdict in chosen if not any(_has_reason(verdict, reason) for reason in special)]
+    ways = [_measured_again(judgement, others)] if others else []
+    ways += [way for reason, way in special.items() if any(_has_reason(verdict, reason) for verdict in chosen)]
+    return "; ".join(filter(None, ways)) or "look at the numbers"
+
+
+def _has_reason(verdict: Verdict, reason: str) -> bool:
+    return verdict.reason is not None and verdict.reason.startswith(reason)
+
+
+def _measured_again(judgement: Judgement, undecided: Iterable[Verdict]) -> str:
     if not any(verdict.metric.name in SWEEP_METRICS for verdict in undecided):
         return "measure both commits again with the suite's own runner"
     if judgement.is_paired:
@@ -124,7 +150,7 @@ def notes(judgement: Judgement) -> list[str]:
     if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
         own = "has a least change of its own" if n_own == 1 else "have a least change of their own"
         parts.append(f"{n_own:,} series {own} (pyproject.toml).")
-    parts += _moved_controls(judgement)
+    parts += [*_moved_controls(judgement), *_moved_together(judgement)]
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:
@@ -192,4 +218,12 @@ def _moved_controls(judgement: Judgement) -> list[str]:
         f"{change_in_words(control.ratio)} over {control.n_series} series. Measure both commits {again}."
         for control in judgement.controls
         if control.is_moved
+    ]
+
+
+def _moved_together(judgement: Judgement) -> list[str]:
+    return [
+        f"More than half of {shift.n_series:,} series of {shift.metric} on {shift.machine}, {shift.environment} moved "
+        f"together, by {change_in_words(shift.ratio)}: the machine, or all code. Measure the base again."
+        for shift in judgement.shifts
     ]

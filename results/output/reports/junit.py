@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from results.rows import SeriesValueRow
 
 
+DECIDES = "the gate decides"
+
+
 def gate_junit(judgement: Judgement) -> str:
     """Render a test case for each compared series: a regression is a failure, a failed point an error.
 
@@ -41,7 +44,7 @@ def gate_junit(judgement: Judgement) -> str:
         elif verdict.outcome in {Outcome.UNDECIDED, Outcome.KNOWN}:
             ET.SubElement(case, "skipped", message=verdict.why)
     for text in told:
-        case = ET.SubElement(suite, "testcase", classname="fusebench", name="the gate decides")
+        case = ET.SubElement(suite, "testcase", classname="fusebench", name=DECIDES)
         ET.SubElement(case, "error", message=text)
     why = {row.series_id: "not there yet at the head" for row in judgement.not_yet}
     why |= {row.series_id: "in another version at the head" for row, _ in other_versions(judgement)}
@@ -49,6 +52,15 @@ def gate_junit(judgement: Judgement) -> str:
         ET.SubElement(_case(suite, row), "skipped", message=why.get(row.series_id, "not measured at the head"))
     ET.indent(suite)
     # XML cannot hold control characters, and stored texts may have some.
+    return printable(ET.tostring(suite, encoding="unicode"))
+
+
+def unjudged_junit(why: str, *, command: str) -> str:
+    """Render the one error of a command that ended before it had judged: without a case a server shows nothing."""
+    suite = ET.Element("testsuite", name=f"fusebench {command}", tests="1", failures="0", errors="1", skipped="0")
+    name = "changes are looked for" if command == "changes" else DECIDES
+    ET.SubElement(ET.SubElement(suite, "testcase", classname="fusebench", name=name), "error", message=why)
+    ET.indent(suite)
     return printable(ET.tostring(suite, encoding="unicode"))
 
 

@@ -36,13 +36,16 @@ LEGEND = (
 )
 
 
-def noise_as_text(noise: MeasuredNoise, terminal: Terminal = UNLIMITED) -> str:
-    """Render a row for each surface, the quietest first, and what follows from them."""
-    rows = [_row(surface, is_corrected=noise.is_corrected) for surface in noise.surfaces]
+def noise_as_text(noise: MeasuredNoise, terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
+    """Render a row for each surface, the quietest first, and what follows from them; of more the `limit` noisiest."""
+    n_left_out = max(0, len(noise.surfaces) - limit) if limit is not None else 0
+    rows = [_row(surface, is_corrected=noise.is_corrected) for surface in noise.surfaces[n_left_out:]]
     parts = [
         terminal.paragraph(_headline(noise), Style.HEADING),
         render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal),
     ]
+    if n_left_out:
+        parts.append(terminal.paragraph(f"{counted(n_left_out, 'more surface')}, less noisy; all of them: --all"))
     parts += [terminal.paragraph(text) for text in (*_told(noise), LEGEND)]
     return "\n\n".join(parts)
 

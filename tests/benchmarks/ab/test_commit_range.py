@@ -175,3 +175,14 @@ def test_a_repository_that_holds_no_kernels_is_searched_as_a_whole(repository, m
     good, bad = repository.commit("good"), repository.commit("bad")
     monkeypatch.setattr(module, "_kernels", lambda _: None)
     assert [one.hash for one in commit_range(good, bad).candidates] == [bad]
+
+
+def test_an_annotated_tag_names_its_commit_and_what_is_no_commit_is_refused(repository):
+    good, bad = repository.commit("good"), repository.commit("bad")
+    repository.git("tag", "-a", "v1", "-m", "of a release\n\nwith more to say", good)
+    found = commit_range("v1", "main")
+    assert (found.good.hash, found.bad.hash, found.good.subject) == (good, bad, "good")
+    assert provenance.commit_from_git("v1").hash == good
+    for revision in (f"{good}..{bad}", "main:kernels", "main:kernels/a1.py", "nothing"):
+        with pytest.raises(UnknownCommit, match="`git log` lists"):
+            provenance.commit_from_git(revision)

@@ -207,3 +207,14 @@ def test_what_was_compared_is_handed_to_who_judges_it(visits, monkeypatch, tmp_p
     assert base["commit"] == head["commit"]
     assert base["run"] != head["run"]
     assert len(visits) == 4
+
+
+def test_why_nothing_was_measured_is_left_to_the_judging_half(monkeypatch, tmp_path):
+    left = tmp_path / "selection.json"
+    monkeypatch.setattr(command, "checked_wheel", lambda *_, **__: pytest.fail("something was built"))
+    monkeypatch.setattr(sys, "argv", ["ab", "nothing", "HEAD", "--selection", str(left)])
+    with pytest.raises(SystemExit):
+        run_command(command.main, name="fusebench ab")
+    told = json.loads(left.read_text())
+    assert told.keys() == {"why"}
+    assert "git knows no commit 'nothing'" in told["why"]

@@ -18,6 +18,7 @@ from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.replay import suite
 from benchmarks.ruler.sweep.lock import machine_lock
+from benchmarks.ruler.sweep.run import main as sweep_run
 from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
 from results.commands.measuring import tower
@@ -244,3 +245,17 @@ def test_an_empty_filter_is_refused_and_does_not_measure_everything(option):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == ExitCode.WRONG_USAGE
     assert "no point has" in done.stdout + done.stderr
+
+
+def test_a_heading_is_printed_once_the_options_are_right_and_not_before(monkeypatch, tmp_path):
+    def stop(*_):
+        raise InvalidSettings("stopped before measuring")
+
+    monkeypatch.setattr("benchmarks.ruler.sweep.run.announce", stop)
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    asked = ["--directly", "noise", "--uncommitted", "--heading", "Round 1 of 5"]
+    for operation, is_printed in (("mlp", True), ("no-such-operation", False)):
+        said = CliRunner().invoke(sweep_run, [*asked, "--operation", operation])
+        assert said.exit_code == ExitCode.WRONG_USAGE
+        assert ("Round 1 of 5" in said.output) is is_printed
+        assert ("stopped before measuring" in said.output) is is_printed

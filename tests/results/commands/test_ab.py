@@ -8,6 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -19,6 +21,7 @@ from results.exit_codes import ExitCode
 A, B = "a" * 40, "b" * 40
 OPERATIONS = ("linear", "mlp", "gated_mlp")
 OTHER_STACK = "torch==2.12.0"
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -144,10 +147,21 @@ def test_why_it_does_not_pass_is_told_where_nothing_worked(compared):
 
 
 @pytest.mark.parametrize("code", [64, 130, 143])
-def test_a_measuring_half_that_fails_ends_it_with_its_code(compared, code):
-    answer, _ = compared(code=code)
+def test_a_measuring_half_that_fails_ends_it_with_its_code_and_is_reported(compared, tmp_path, code):
+    answer, _ = compared("--report", f"json={tmp_path / 'ab.json'}", code=code)
     assert answer.return_value == code
     assert answer.stdout == ""
+    told = json.loads((tmp_path / "ab.json").read_text())
+    assert (told["command"], told["exit_code"]) == ("ab", code)
+    assert f"exit code {code}" in told["why"]
+
+
+def test_a_report_is_written_of_a_misused_ab(compared, tmp_path):
+    report = tmp_path / "ab.md"
+    answer, asked = compared("--exact", "--stack", OTHER_STACK, "--report", f"markdown={report}")
+    assert isinstance(answer.exception, click.UsageError)
+    assert answer.exception.message in report.read_text()
+    assert not asked
 
 
 def test_exact_metrics_take_one_look_of_two_rounds_and_no_slowdown_fails_them(compared):
@@ -158,3 +172,37 @@ def test_exact_metrics_take_one_look_of_two_rounds_and_no_slowdown_fails_them(co
     told = json.loads(answer.stdout)
     assert (told["findings"], told["floor"]) == ([], None)
     assert told["compared"] > 0
+
+
+def test_a_comparison_of_stacks_is_as_its_schema_says(compared):
+    answer, _ = compared("--stack", OTHER_STACK, "--format", "json", noise=0.003)
+    told = json.loads(answer.stdout)
+    assert told["stacks"] == ["present", OTHER_STACK]
+    jsonschema.validate(told, {**SCHEMA, "$ref": "#/$defs/gate"})
+
+
+@pytest.mark.parametrize("arguments", [(), ("BASE", "HEAD")])
+def test_a_comparison_of_stacks_leaves_a_summary_and_says_why_it_does_not_pass(
+    compared, tmp_path, monkeypatch, arguments
+):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    broken = {(operation, provider): "crashed" for operation in OPERATIONS for provider in ("eager", "fused")}
+    answer, _ = compared(*arguments, "--stack", OTHER_STACK, "--format", "github", states=broken)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "nothing worked at either" in answer.stderr
+    assert OTHER_STACK in summary.read_text(encoding="utf-8")
+
+
+def test_a_report_says_why_the_measuring_half_refused(tmp_path, monkeypatch):
+    def refuse(command, folder, environ, *, stdout):
+        options = dict(itertools.pairwise(command))
+        Path(options["--selection"]).write_text(json.dumps({"why": "git knows no commit 'nope'"}))
+        return 64
+
+    report = tmp_path / "ab.json"
+    monkeypatch.setattr(module, "require_modules", lambda *_, **__: None)
+    monkeypatch.setattr(module.tower, "run_to_end", refuse)
+    answer = CliRunner().invoke(ab, ["nope", "HEAD", "--report", f"json={report}"], standalone_mode=False)
+    assert answer.return_value == ExitCode.WRONG_USAGE
+    assert json.loads(report.read_text())["why"] == "git knows no commit 'nope'"

@@ -72,6 +72,7 @@ def test_the_first_push_of_a_branch_has_nothing_before_it_to_compare_with(judged
     assert (done.returncode, outputs["exit-code"], outputs["verdict"]) == (0, "3", "nothing comparable")
     report = Path(outputs["report"]).read_text(encoding="utf-8")
     assert "began a branch" in report
+    assert json.loads(Path(outputs["report"]).with_name("findings.json").read_text())["exit_code"] == 3
     assert "asv run" not in report
     assert runner("Answer", CODE=outputs["exit-code"], FAIL_ON="never")[0].returncode == 0
 
@@ -134,10 +135,22 @@ def test_modules_of_the_judged_repository_are_not_run(judged, runner, tmp_path, 
     assert not (tmp_path / "pwned").exists()
 
 
-def test_options_with_an_open_quote_are_told(judged):
-    done, outputs = judged(1.0, FUSEBENCH_OPTIONS='--exact "')
-    assert (done.returncode, outputs) == (64, {})
-    assert "options are not what a shell could split (No closing quotation)" in done.stdout
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"FUSEBENCH_OPTIONS": '--exact "'}, "options are not what a shell could split (No closing quotation)"),
+        ({"FUSEBENCH_OPTIONS": "--bogus"}, "No such option"),
+        ({"FUSEBENCH_RESULTS": "no-such-folder"}, "no-such-folder does not exist"),
+        ({"FUSEBENCH_RESULTS": "--help"}, "--help does not exist"),
+    ],
+)
+def test_what_keeps_it_from_judging_is_in_every_report_and_the_summary(judged, tmp_path, given, told):
+    """Else the comment of an earlier push stays, and looks like this one's."""
+    done, outputs = judged(1.0, **given)
+    assert done.returncode == 64
+    assert outputs == {"exit-code": "64", "verdict": "not judged", "report": str(tmp_path / "report" / "comment.md")}
+    for file in ("report/comment.md", "report/findings.json", "report/junit.xml", "summary.md"):
+        assert told in (tmp_path / file).read_text(encoding="utf-8"), file
 
 
 @pytest.mark.parametrize("missing", ["FUSEBENCH_BASE", "FUSEBENCH_RESULTS"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -120,7 +121,28 @@ def test_a_history_too_short_for_any_finding_is_told(tmp_path, monkeypatch, jour
     assert ("8 series with fewer than 11 measured commits, too few to find a change in" in text) is is_short
     assert ("1 finding in" in text) is not is_short
     told = json.loads(runner.invoke(changes, ["--db", "c.db", "--format", "json"], standalone_mode=False).stdout)
-    assert [place["n_short"] for place in told["places"]] == [8 if is_short else 0]
+    [place] = told["places"]
+    assert (place["n_short"], place["n_unsuspected"]) == ((8, 0) if is_short else (0, 8))
+
+
+@pytest.mark.parametrize(("n_commits", "is_suspected"), [(60, False), (61, True)])
+def test_a_newest_value_that_no_history_of_that_length_lets_be_suspected_is_told(
+    tmp_path, monkeypatch, write_asv_run, timed, n_commits, is_suspected
+):
+    noise = [1 + 0.01 * math.sin(7 * i * i) for i in range(n_commits - 1)]
+    for i, factor in enumerate([*noise, 1.5]):
+        commit = f"{i:08x}{0:032x}"
+        write_asv_run(
+            tmp_path / "tree", {"s.time_it": timed(factor)}, commit=commit, date=1_700_000_000_000 + i * 86_400_000
+        )
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["tree", "--db", "c.db"], standalone_mode=False)
+    text = " ".join(runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout.split())
+    assert ("Slower, suspected" in text) is is_suspected
+    assert ("1 series with 60 measured commits or fewer: their newest value alone is never suspected" in text) is (
+        not is_suspected
+    )
 
 
 def test_what_failed_since_is_counted_and_told(tmp_path, monkeypatch, journals):

@@ -36,6 +36,7 @@ def test_findings_of_several_machines_are_told_apart(of_asv):
 
 def test_what_failed_says_how(of_asv):
     assert "    Gone: the head did not measure it.\n" in of_asv()
+    assert "s.gone on desk, virtualenv-py3.11: gone" in of_asv()
     assert "| Gone: the head did not measure it. Not explained" in of_asv("--format", "markdown")
 
 

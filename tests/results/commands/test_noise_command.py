@@ -49,7 +49,11 @@ def measuring(tmp_path, monkeypatch, journals):
 def test_every_round_is_another_run_of_the_same_points(measuring):
     answer = run("--rounds", "4", "--operation", "mlp", "--batch", "16")
     assert answer.return_value == ExitCode.FINE
-    assert measuring == [["--directly", "noise", "--again", "--operation", "mlp", "--batch", "16"]] * 4
+    headings = [f"Round {number} of 4: another run of the same commit." for number in range(1, 5)]
+    assert measuring == [
+        ["--directly", "noise", "--again", "--heading", heading, "--operation", "mlp", "--batch", "16"]
+        for heading in headings
+    ]
     assert "aaaaaaaa: 12 points in 4 runs" in answer.stdout
     assert "mlp latency_s [pass=forward, provider=fused, weights=plain]" in answer.stdout
     assert "are invisible here" in answer.stdout
@@ -113,3 +117,21 @@ def test_of_another_suite_its_own_runner_is_named_and_not_ours(tmp_path, write_a
     assert "More runs of the suite's own runner" in told
     assert "s.track_sign" not in told
     assert "--rounds" not in told
+
+
+def test_of_many_surfaces_the_noisiest_are_listed_and_all_if_asked_for(tmp_path, write_asv_run, timed):
+    from results.store import open_store
+
+    names = [f"s.time_{i:02}" for i in range(25)]
+    for day in range(12):
+        noisy = {name: timed(1e-3 * (1 + 0.002 * i * (day % 2))) for i, name in enumerate(names)}
+        commit, date = f"{day:08x}{0:032x}", 1_700_000_000_000 + day * 86_400_000
+        write_asv_run(tmp_path / "tree", noisy, commit=commit, date=date)
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([tmp_path / "tree"])
+    told = run("--from-store", "--db", str(tmp_path / "asv.db")).stdout
+    assert [name for name in names if f"{name} " in told] == names[5:]
+    assert "5 more surfaces, less noisy; all of them: --all" in told
+    told = run("--from-store", "--all", "--db", str(tmp_path / "asv.db")).stdout
+    assert [name for name in names if f"{name} " in told] == names
+    assert "--all" not in told

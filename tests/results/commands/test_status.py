@@ -177,3 +177,34 @@ def test_json_is_json_whatever_a_parameter_is(fusebench, tmp_path, write_asv_run
 
     [place] = json.loads(text, parse_constant=refused)
     assert [one["parameters"] for one in place["failures"]] == [{"param1": None}, {"param1": None}]
+
+
+def test_what_is_known_to_be_gone_alarms_no_more_until_it_stops_again(fusebench, tmp_path, write_asv_run, timed):
+    day = 86_400_000
+
+    def measure(place, *names):
+        results = {f"s.time_{name}": timed(1e-3) for name in names}
+        write_asv_run(tmp_path / "tree", results, commit=f"{place}" * 40, date=1_700_000_000_000 + place * day)
+        fusebench("ingest", "tree", "--project", "p")
+
+    measure(1, "old", "kept")
+    measure(2, "kept")
+    alarm = fusebench("status", "--most-behind", "0")
+    assert (alarm.return_value, "time_old: not run for" in alarm.stdout) == (ExitCode.FAILED, True)
+    assert "fusebench store acknowledge" in alarm.stderr
+    fusebench("store", "acknowledge", "2" * 40, "--benchmark", "s.time_old", "--note", "removed")
+    quiet = fusebench("status", "--most-behind", "0")
+    assert (quiet.return_value, "Data stopped coming" in quiet.stdout) == (ExitCode.FINE, False)
+    assert "removed" in quiet.stdout
+    measure(3, "old", "kept")
+    measure(4, "kept")
+    assert fusebench("status", "--most-behind", "0").return_value == ExitCode.FAILED
+
+
+def test_a_known_slowdown_excuses_no_data_that_stops(fusebench, tmp_path, write_asv_run, timed):
+    for place, names in enumerate((("old", "kept"), ("old", "kept"), ("kept",)), start=1):
+        results = {f"s.time_{name}": timed(1e-3 * place) for name in names}
+        write_asv_run(tmp_path / "tree", results, commit=f"{place}" * 40, date=1_700_000_000_000 + place * 86_400_000)
+    fusebench("ingest", "tree", "--project", "p")
+    fusebench("store", "acknowledge", "2" * 40)
+    assert fusebench("status", "--most-behind", "0").return_value == ExitCode.FAILED

@@ -139,3 +139,15 @@ def test_json_has_every_series_with_its_factor():
     low, high = one["code_on_other"]["interval"]
     assert low < one["code_on_other"]["ratio"] < high
     assert one["stack_at_base"]["verdict"] == "same"
+
+
+def test_eager_that_moved_between_the_commits_on_one_stack_passes_no_exchange():
+    steady = exchanged()
+    assert exchange_exit_code(steady) is ExitCode.FINE
+    base, head = (
+        [row([at] * 5, provider="eager", batch=b, commit=c) for b in range(8)] for at, c in ((1.0, A), (2.0, B))
+    )
+    moved = judge(base, head, base_commit=A, head_commit=B, is_paired=True)
+    assert moved.is_control_moved
+    assert not moved.n_perhaps_worse
+    assert exchange_exit_code(replace(steady, code=(moved, steady.code[1]))) is ExitCode.NOTHING_COMPARABLE

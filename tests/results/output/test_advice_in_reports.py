@@ -87,3 +87,58 @@ def test_to_explain_all_findings_the_verdicts_are_gone_through_once():
     why = reasons_of(None, replace(found, verdicts=Counting(found.verdicts)))
     assert {why.class_(one) for one in findings} == {None}
     assert Counting.n == 1
+
+
+def suite(commit, factor, *, n=12, single=False):
+    """A suite's benchmarks; single: one number of each, without an interval."""
+    rows = [
+        row([factor * one for one in (1.0, 1.002, 0.998)], benchmark=f"s.time_{i}", metric="time", commit=commit)
+        for i in range(n)
+    ]
+    return [one._replace(ci_low=None, ci_high=None, processes=()) for one in rows] if single else rows
+
+
+def test_what_moved_as_everything_did_is_told_by_how_much_and_not_as_measured_badly():
+    found = judge(suite(A, 1.0), suite(B, 1.5), base_commit=A, head_commit=B)
+    assert found.n_perhaps_worse == 12
+    told = (
+        "More than half of 12 series of time on m, e moved together, by +50.0 %: the machine, or all code. Measure the "
+        "base again."
+    )
+    assert warnings(found) == [told]
+    for report_format in (ReportFormat.TEXT, ReportFormat.MARKDOWN, ReportFormat.JUNIT, ReportFormat.GITHUB):
+        text = rendered(found, report_format=report_format).replace("%25", "%")
+        assert told in text
+        assert text.count("moved together, by") == 1
+        assert "not measured well enough" not in text
+    assert "(measure the base again)" in rendered(found, report_format=ReportFormat.TEXT)
+    # How far they lie apart holds the movement of all, and is no interval of one.
+    changes = json.loads(rendered(found, report_format=ReportFormat.JSON))["changes"]
+    assert {(change["interval"], change["p"]) for change in changes} == {(None, None)}
+
+
+def test_everything_that_got_faster_is_told_and_warns_of_nothing():
+    found = judge(suite(A, 1.5), suite(B, 1.0), base_commit=A, head_commit=B)
+    assert warnings(found) == []
+    assert "moved together, by -33.3 %" in rendered(found, report_format=ReportFormat.TEXT)
+
+
+def test_a_single_number_is_not_advised_to_be_measured_again_which_changes_nothing():
+    found = judge(suite(A, 1.0, n=2, single=True), suite(B, 1.5, n=2, single=True), base_commit=A, head_commit=B)
+    [told] = warnings(found)
+    assert told == (
+        "2 series look worse and were not measured well enough to say: a single number is judged by its history, from "
+        "8 runs at other commits on."
+    )
+    disturbed = slower_and_disturbed("time").verdicts
+    [both] = warnings(replace(found, verdicts=(*found.verdicts, *disturbed)))
+    assert both.endswith(
+        "to say: measure both commits again with the suite's own runner; a single number is judged by its history, "
+        "from 8 runs at other commits on."
+    )
+
+
+def test_numbers_without_a_ratio_are_to_be_looked_at():
+    zero, one = (row([value] * 3, metric="time", commit=at) for value, at in ((0.0, A), (1.0, B)))
+    [told] = warnings(judge([zero], [one], base_commit=A, head_commit=B))
+    assert told.endswith("1 series looks worse and was not measured well enough to say: look at the numbers.")

@@ -56,7 +56,7 @@ def test_why_is_told_in_every_format_and_nothing_passes(base, head, told):
     found = judged([row(CALM, **base)], [row(CALM, commit=B, **head)])
     assert (why_nothing(found), warnings(found)) == (told, [told])
     assert exit_code(found) is ExitCode.NOTHING_COMPARABLE
-    for report_format in (ReportFormat.JUNIT, ReportFormat.GITHUB):
+    for report_format in set(ReportFormat) - {ReportFormat.MARKDOWN}:  # which tells it with escapes
         assert told.split(":")[0] in rendered(found, report_format=report_format)
 
 

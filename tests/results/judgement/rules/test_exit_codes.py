@@ -54,7 +54,8 @@ def test_nothing_measured_is_3(gated, sweep):
 @pytest.mark.parametrize("missing", [{"base": "c" * 40}, {"head": "c" * 40}])
 def test_a_missing_side_is_3(gated, sweep, missing):
     code, document = gated(sweep, replace(sweep, commit=B), **missing)
-    assert (code, document) == (ExitCode.NOTHING_COMPARABLE, None)
+    assert (code, document["exit_code"], document["findings"]) == (ExitCode.NOTHING_COMPARABLE, 3, [])
+    assert "nothing is stored for cccc" in document["why"]
 
 
 @pytest.mark.parametrize(
