@@ -54,9 +54,7 @@ EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, 
 
 
 class Verdict(NamedTuple):
-    """Judgement of one series; its value at each commit is the median of all its runs there.
-
-    A tuple, because there are thousands.
+    """Judgement of one series; its value at each commit is the median of all its runs there. A tuple: of thousands.
 
     ratio: head ÷ base, or None. reason: why it is judged so, in words; None where its evidence alone says it.
     evidence: of a noisy metric that has a value at both, and a noise that is known.
