@@ -94,8 +94,10 @@ def commit_props(
     commits: Iterable[CommitRow], *, chosen: str | None, latest: str, label: str = "latest measured"
 ) -> dict[str, Any]:
     """Return the commit selector's properties, newest first; `commits` come oldest first, None is `latest`."""
+    # Of a fork and its origin both may have measured a commit, and of two options with one value none is drawn.
+    rows = {row.commit: row for row in reversed(tuple(commits))}.values()
     options = [{"value": latest, "label": label}]
-    options += (_commit_option(row.commit, row.date, row.subject) for row in reversed(tuple(commits)))
+    options += (_commit_option(row.commit, row.date, row.subject) for row in rows)
     return {"data": options, "value": latest if chosen is None else chosen[:12]}
 
 

@@ -3,7 +3,7 @@
 ResultsError                 everything below; its message says what happened, to what, and what to do
 ├── StoreError               the database cannot be used
 │   ├── InvalidDatabaseUrl   what was named as the database is none that can be opened
-│   ├── NoStore              there is no database yet
+│   ├── NoStore              there is no database yet, or nothing in it
 │   ├── NewerSchema          a newer fusebench wrote it
 │   ├── LockedStore          another process has it to itself for now
 │   └── NotAStore            the file is no database of ours, or is damaged
@@ -43,7 +43,7 @@ class InvalidDatabaseUrl(StoreError):
 
 
 class NoStore(StoreError):
-    """Missing database: nothing can be compared or shown yet."""
+    """Missing or empty database: nothing can be compared or shown yet."""
 
     exit_code = int(ExitCode.NOTHING_COMPARABLE)
 

@@ -34,7 +34,7 @@ SAME_LOCK_S = 0.5
 class OpenMode(StrEnum):
     """Permission that opening gives: read an existing database, or create and write it."""
 
-    READ = "read"  # it must exist; a missing one raises NoStore
+    READ = "read"  # it must exist; a missing or empty one raises NoStore
     WRITE = "write"  # created as needed
 
 

@@ -49,7 +49,7 @@ def _with_known(verdict):
         commit_date=None, decision="accepted", note="pays for accuracy", decided_by="Ada", decided_at=None,
         benchmark=head.benchmark, metric=head.metric, parameters=head.parameters,
     )  # fmt: skip
-    return replace(verdict, change=Change.KNOWN, outcome=Outcome.KNOWN, reason=known.reason, known=known)
+    return verdict._replace(change=Change.KNOWN, outcome=Outcome.KNOWN, reason=known.reason, known=known)
 
 
 def finding(**changes):

@@ -37,7 +37,7 @@ from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.throughput.answer import NO_PROVIDER, answer_from
-from dashboard.views.throughput.choice import query_from_choice, query_from_values
+from dashboard.views.throughput.choice import project_of, query_from_choice, query_from_values
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import ALWAYS_SHOWN, facts, note_of_commits, note_of_winners, rankings_by_batch
@@ -137,6 +137,7 @@ def asked_query(
         return search
     # An axis with a single option was not chosen; with other options its default applies.
     values = {name: picked[name] for name in picked if name not in {"providers", "commits", *shown["settled"]}}
+    values["project"] = project_of(shown["query"])
     # The colour that nobody chose follows the number of commits.
     if values["colour"] == shown["colour"]:
         del values["colour"]

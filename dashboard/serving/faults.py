@@ -11,7 +11,7 @@ from flask import g
 from werkzeug.exceptions import HTTPException
 
 from dashboard.serving.answers import in_words
-from results.errors import LockedStore, ResultsError
+from results.errors import LockedStore, NoStore, ResultsError
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 LOCKED = (
     "Another program has the database to itself just now, so that nobody else can read it. Wait until it is done, or "
     "end it if it hangs."
+)
+
+GONE = (
+    "The database is gone, or holds nothing. Put it back, or make it anew: `fusebench ingest PATH` fills it from files."
 )
 
 
@@ -31,6 +35,8 @@ def fault_in_words(error: Exception) -> str:
     where = f"The dashboard's log has the details as fault {note_fault(error)}."
     if isinstance(error, LockedStore):
         return f"{LOCKED} {where} The page is drawn anew as soon as that is over."
+    if isinstance(error, NoStore):
+        return f"{GONE} {where} Then reload the page."
     if isinstance(error, ResultsError):
         return f"The database could not be read just now. {where} Reload the page to try again."
     return f"This could not be shown, by a fault of ours. {where} Reload the page, or choose something else."

@@ -123,8 +123,13 @@ def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, .
 
 def name_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> str:
     """Write a point: its benchmark and its parameters."""
-    words = parameters_in_words(row.parameters, without=without)
-    return printable_line(f"{row.benchmark} [{words}]" if words else row.benchmark)
+    return _name(row.benchmark, row.parameters, frozenset(without))
+
+
+@lru_cache(maxsize=32768)  # a point has one name at every commit
+def _name(benchmark: str, parameters: tuple[ParameterValue, ...], without: frozenset[str]) -> str:
+    words = parameters_in_words(parameters, without=without)
+    return printable_line(f"{benchmark} [{words}]" if words else benchmark)
 
 
 def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:
@@ -147,18 +152,11 @@ def rows_from_judgements(
     judgements: Sequence[Judgement], base: Iterable[SeriesValueRow], *, unnamed: Collection[str] = ()
 ) -> list[RatioRow]:
     """Compare commits as the gate does: what a verdict says of a point is its ratio."""
-    verdicts = [{each.head.series_id: each for each in judgement.verdicts} for judgement in judgements]
-    found = []
-    for row in base:
-        of_point = [each.get(row.series_id) for each in verdicts]
-        found.append(
-            RatioRow(
-                name=name_of(row, without=unnamed),
-                base=row,
-                ratios=tuple([None if each is None else _from_verdict(each) for each in of_point]),
-            )
-        )
-    return found
+    of_series = [{one.head.series_id: _from_verdict(one) for one in judgement.verdicts} for judgement in judgements]
+    return [
+        RatioRow(name_of(row, without=unnamed), row, tuple([each.get(row.series_id) for each in of_series]))
+        for row in base
+    ]
 
 
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
@@ -213,12 +211,5 @@ def _from_verdict(verdict: Verdict) -> Ratio:
     ratio = verdict.ratio if verdict.ratio and verdict.ratio > 0 else None
     # Of a disturbed point the quotient of the two values is told, which the evidence's interval is not of.
     low, high = evidence.interval if evidence and evidence.ratio == ratio else (None, None)
-    return Ratio(
-        value=verdict.head.value,
-        ratio=ratio,
-        low=low,
-        high=high,
-        is_significant=verdict.outcome in CERTAIN,
-        word=word_of(verdict),
-        kind=KINDS.get(verdict.outcome, ""),
-    )
+    is_significant, kind = verdict.outcome in CERTAIN, KINDS.get(verdict.outcome, "")
+    return Ratio(verdict.head.value, ratio, low, high, is_significant, word_of(verdict), kind)

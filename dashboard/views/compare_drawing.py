@@ -179,8 +179,8 @@ def _metric(requested: str, metrics: Sequence[str], problems: list[str]) -> str:
 
 
 def _providers(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
-    points = {row.parameters for rows in every for row in rows}
-    found = {name for each in points if (name := contender_of(each)) is not None}
+    of_series = {row.series_id: row.parameters for rows in every for row in rows}
+    found = {name for each in of_series.values() if (name := contender_of(each)) is not None}
     return tuple(sorted(found, key=lambda name: (name != BASELINE, name)))
 
 

@@ -51,12 +51,9 @@ def values_of_side(
 
     def values() -> tuple[SeriesValueRow, ...]:
         rows = all_values_at(store, project=project, commit=commit, machine=machine, environment=environment)
-        told = {
-            (metric, unit)
-            for metric, unit in {(row.metric, row.unit) for row in rows}
-            if metric in COMPARED_AS_STORED or is_judged(metric, unit)
-        }
-        return tuple([row for row in rows if (row.metric, row.unit) in told])
+        measured = {(row.metric, row.unit) for row in rows}
+        told = {(name, unit) for name, unit in measured if name in COMPARED_AS_STORED or is_judged(name, unit)}
+        return tuple(rows if told == measured else [row for row in rows if (row.metric, row.unit) in told])
 
     return _once(store, (project, commit, machine, environment), values, n_rows=len)
 

@@ -29,7 +29,7 @@ def connect(url: URL, *, must_exist: bool, namespace: str | None = None, lock_wa
     else:
         engine = postgresql_engine(url, namespace, lock_wait_s=lock_wait_s)
     try:
-        upgrade(engine)
+        upgrade(engine, must_exist=must_exist)
         if not must_exist:
             drop_obsolete_index(engine)
         note_generation(engine)

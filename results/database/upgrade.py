@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from results.database.transactions import VERSION_TABLE, reading, writing
 from results.database.urls import displayed
-from results.errors import NewerSchema, NotAStore
+from results.errors import NewerSchema, NoStore, NotAStore
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -20,10 +20,19 @@ SCHEMA_VERSION = "0009"
 OBSOLETE_INDEX = "ix_value_of_a_history"
 
 
-def upgrade(engine: Engine) -> None:
-    """Create or migrate the tables; one that is up to date is only read. Raises: NewerSchema, NotAStore."""
+def upgrade(engine: Engine, *, must_exist: bool) -> None:
+    """Create or migrate the tables; one that is up to date is only read.
+
+    must_exist: whether to refuse a database without tables, as who only reads it does.
+    Raises: NewerSchema, NotAStore, NoStore.
+    """
     with reading(engine) as connection:
         version = _schema_version(connection)
+    if version is None and must_exist:
+        raise NoStore(
+            f"{displayed(engine.url)} holds nothing yet; nothing was changed. `fusebench ingest PATH` fills it from "
+            "files, `make bench` measures and fills it"
+        )
     if version == SCHEMA_VERSION:
         _enable_write_ahead_log(engine)
         return

@@ -52,8 +52,8 @@ def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
     # What is measured again has come back, however fast it is.
     has_recovered = any(level.value is None or not is_level_worse(base, one) for one in level.later)
     if is_at_level(level.value) and not has_recovered:
-        return replace(verdict, change=Change.KNOWN, outcome=Outcome.KNOWN, reason=change.reason, known=change)
-    return replace(verdict, reason=f"{verdict.why}; not the known change at {change.commit[:8]}")
+        return verdict._replace(change=Change.KNOWN, outcome=Outcome.KNOWN, reason=change.reason, known=change)
+    return verdict._replace(reason=f"{verdict.why}; not the known change at {change.commit[:8]}")
 
 
 def _is_level_worse(

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from results.metrics import Direction, Precision
 
@@ -53,9 +53,8 @@ class Outcome(StrEnum):
 EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
-    """Judgement of one series; its value at each commit is the median of all its runs there.
+class Verdict(NamedTuple):
+    """Judgement of one series; its value at each commit is the median of all its runs there. A tuple: of thousands.
 
     ratio: head ÷ base, or None. reason: why it is judged so, in words; None where its evidence alone says it.
     evidence: of a noisy metric that has a value at both, and a noise that is known.
@@ -191,7 +190,7 @@ class Judgement:
         return replace(
             self,
             verdicts=tuple(
-                replace(verdict, reason=reasons[verdict.base.series_id])
+                verdict._replace(reason=reasons[verdict.base.series_id])
                 if verdict.change is Change.GONE and verdict.base.series_id in reasons
                 else verdict
                 for verdict in self.verdicts

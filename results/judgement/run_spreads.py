@@ -54,6 +54,10 @@ def _control_logs(one: RunValues, without: str) -> dict[str, float]:
 
 def _latest(one: RunValues, without: str, control: Mapping[str, float] | None) -> tuple[list[float], int]:
     """Return the latest MOST_RUNS logs, oldest first, and how many of all are numbers."""
+    if control is None and min(one.values, default=0.0) > 0 and math.isfinite(sum(one.values)):  # as of most series
+        latest = zip(one.commits[-MOST_RUNS:], map(math.log, one.values[-MOST_RUNS:]), strict=True)
+        logs = [math.nan if commit == without else log for commit, log in latest]
+        return logs, len(one.values) - one.commits.count(without)
     runs = zip(one.run_ids, one.commits, one.values, strict=True)
     known = [each for each in runs if 0 < each[2] < math.inf and (control is None or each[0] in control)]
     logs = [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from results.rows import ParameterValue, SeriesRow, SeriesValueRow
 
 BASELINE = "eager"
+OK = State.OK.value
 # What tells surfaces of one operation apart; the rest of a point's parameters are its shape.
 _OF_SURFACE = ("provider", "weights", "pass")
 _INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = (NormalDist().inv_cdf((1 + level) / 2) for level in (0.95, 0.99))
@@ -65,9 +66,9 @@ def _side(rows: Sequence[SeriesValueRow]) -> Side:
     if len(rows) == 1:  # of most series, and told in a third of the time
         [row] = rows
         values = () if row.value is None else (row.value,)
-        return Side(row, n_runs=1, n_failed=int(row.state != State.OK), values=values, processes=_processes(row))
-    ok = [row for row in rows if row.state == State.OK and row.value is not None]
-    failed = [row for row in rows if row.state != State.OK]
+        return Side(row, 1, int(row.state != OK), values, row.processes or _processes(row))
+    ok = [row for row in rows if row.state == OK and row.value is not None]
+    failed = [row for row in rows if row.state != OK]
     processes = tuple([process for row in ok for process in _processes(row)])
     shown = rows[-1]
     if failed and ok:
@@ -99,20 +100,21 @@ def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
 def pair_of(base: Side, head: Side) -> Pair | None:
     """Return two sides as a pair to compare; None if a value is not positive or endless, and no ratio tells."""
     row = head.row
-    if not all(0 < one.value < math.inf for one in (*base.processes, *head.processes)):
-        return None
+    for one in (*base.processes, *head.processes):
+        if not 0 < one.value < math.inf:
+            return None
     is_of_sweep = row.metric in SWEEP_METRICS
     provider = dict(row.parameters).get("provider") if is_of_sweep else None
-    is_baseline = is_control(row)
+    is_baseline = is_of_sweep and is_control(row)
     half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
     return Pair(
-        name=row.series_id,
-        testbed=(row.project, row.machine, row.environment, row.metric),
-        surface=surface_of(row),
-        base=tuple([_process(one, half_width, is_head=False) for one in base.processes]),
-        head=tuple([_process(one, half_width, is_head=True) for one in head.processes]),
-        control=None if provider is None or is_baseline else _shape(row),
-        is_control=is_baseline,
+        row.series_id,
+        (row.project, row.machine, row.environment, row.metric),
+        surface_of(row),
+        tuple([_process(one, half_width, is_head=False) for one in base.processes]),
+        tuple([_process(one, half_width, is_head=True) for one in head.processes]),
+        None if provider is None or is_baseline else _shape(row),
+        is_baseline,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from statistics import median, median_high, median_low
 from typing import TYPE_CHECKING
 
@@ -115,7 +114,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)
-    gone = (replace(verdict, least_change=least_change) for verdict in missed)
+    gone = (verdict._replace(least_change=least_change) for verdict in missed)
     return Judgement(
         base_commit=base_commit,
         head_commit=head_commit,

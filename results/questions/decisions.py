@@ -207,6 +207,8 @@ _COMMITS_OF_PLACE = (
     )
     .order_by(*OLDEST_FIRST)
 )
+# A commit without a date stands where its first run does, as in every history.
+_FIRST_RUN_AT = sa.select(sa.func.min(Run.ordered_at)).where(Run.commit_id == Commit.id).scalar_subquery()
 _KNOWN_CHANGES = (
     sa.select(
         Triage.series_id,
@@ -230,6 +232,9 @@ _KNOWN_CHANGES = (
     .join(Machine, Machine.id == Series.machine_id)
     .join(Environment, Environment.id == Series.environment_id)
     .order_by(
-        Commit.ordered_at.desc().nulls_last(), Commit.position.desc().nulls_last(), Commit.id.desc(), Triage.series_id
+        sa.func.coalesce(Commit.ordered_at, _FIRST_RUN_AT).desc().nulls_last(),
+        Commit.position.desc().nulls_last(),
+        Commit.id.desc(),
+        Triage.series_id,
     )
 )

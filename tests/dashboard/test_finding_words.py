@@ -58,8 +58,8 @@ def test_a_change_point_beyond_the_axis_is_not_drawn():
 def test_a_change_unlike_the_values_beside_it_is_explained(ratio, is_explained):
     found = judgement()
     verdict = next(one for one in found.verdicts if one.ratio is not None and one.outcome in ORDER)
-    verdict = replace(
-        verdict, ratio=ratio, base=verdict.base._replace(value=1.0), head=verdict.head._replace(value=1.2)
+    verdict = verdict._replace(
+        ratio=ratio, base=verdict.base._replace(value=1.0), head=verdict.head._replace(value=1.2)
     )
     seconds = MetricFormat(metric="latency_s", unit="s")
     table = changes_table(replace(found, verdicts=(verdict,)), metric_format=seconds, labels={})

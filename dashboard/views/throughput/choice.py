@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from results.rows import CommitRow, PointChoice, PointRow
 
 _SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
-KEYS = (*(axis.name for axis in AXES), "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
+KEYS = (*(axis.name for axis in AXES), "project", "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputChoice(ChosenPoint):
     """Choices of the page. `commit` None: the newest; `providers` None: all contenders.
 
-    `batch` applies to the curve over commits, `commit` to the curve over batch, and `commits` are drawn beside that.
-    `colour` None: by commit where there are several, else by provider.
+    `project` None: only one measured the shape. `batch` applies to the curve over commits, `commit` to the curve over
+    batch, and `commits` are drawn beside that. `colour` None: by commit where there are several, else by provider.
     """
 
+    project: str | None = None
     commit: str | None = None
     commits: tuple[str, ...] = ()
     colour: Colour | None = None
@@ -124,9 +125,35 @@ def with_measured_batch(view: ThroughputView, query: str, rows: Sequence[PointRo
     return replace(view, choice=replace(view.choice, batch=shown), problems=problems)
 
 
+def with_project(view: ThroughputView, query: str, projects: Sequence[str]) -> ThroughputView:
+    """Return the view of one of the `projects` that measured its shape, newest first: the URL's, or the newest.
+
+    Where there are several and the URL names none of them, `problems` states how to choose; one needs no choice.
+    """
+    asked = project_of(query)
+    if asked in projects or not projects or (asked is None and len(projects) == 1):
+        chosen = asked if len(projects) > 1 else None
+        return replace(view, choice=replace(view.choice, project=chosen))
+    shown, *others = projects
+    problem = f"Project {asked[:60]} did not measure this shape; showing {shown}." if asked else ""
+    if others:
+        names = ", ".join(projects)
+        problem = problem or f"Several projects measured this shape on this machine ({names}); showing {shown}."
+        problem += f" For another, add to the address: &project={others[0]}"
+    chosen = shown if others else None
+    return replace(view, choice=replace(view.choice, project=chosen), problems=(*view.problems, problem))
+
+
+def project_of(query: str) -> str | None:
+    """Return the project that a query string names."""
+    return dict(parse_qsl(query.removeprefix("?"))).get("project")
+
+
 def query_from_choice(choice: ThroughputChoice) -> str:
     """Write `choice` as a query string; every axis is spelled out, so that a copied URL keeps its view."""
     pairs = [(axis.name, text_of(getattr(choice, axis.column))) for axis in AXES]
+    if choice.project is not None:
+        pairs.append(("project", choice.project))
     pairs.append(("commit", LATEST if choice.commit is None else choice.commit[:12]))
     if choice.providers is not None:
         pairs.append(("providers", ",".join(choice.providers)))

@@ -138,14 +138,7 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     floors = (quantile_of_t(statistics.dof, level) + quantile_of_t(statistics.dof, POWER)) * statistics.se
     columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), is_significant, _exps(floors))
     evidence = tuple(
-        Evidence(
-            ratio=ratio,
-            interval=(low, high),
-            p=each_p,
-            is_significant=bool(is_selected),
-            floor=floor - 1,
-            difference=one,
-        )
+        Evidence(ratio, (low, high), each_p, bool(is_selected), floor - 1, one)
         for one, ratio, low, high, each_p, is_selected, floor in zip(found, *columns, strict=True)
     )
     return Compared(evidence=evidence, controls=observed.controls)

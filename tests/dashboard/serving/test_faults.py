@@ -46,6 +46,14 @@ def test_a_fault_is_words_without_a_path_for_the_user_and_the_rest_is_in_the_log
     assert (logged.exc_info is None) == isinstance(error, StoreError)
 
 
+def test_a_database_that_is_gone_or_emptied_says_how_to_get_it_back(failing):
+    shown, saved, _ = failing(NoStore(SECRET))
+    for answer in (shown, saved):
+        assert "fusebench ingest PATH" in answer.text
+        assert "secret" not in answer.text
+    assert saved.status_code == 503
+
+
 def test_what_failed_is_not_kept_as_an_answer(store, payload, monkeypatch):
     client = create_app(store).server.test_client()
     with monkeypatch.context() as patch:

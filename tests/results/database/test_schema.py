@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sqlite3
@@ -121,6 +122,22 @@ def test_reading_where_there_is_nothing_creates_nothing(tmp_path):
     with pytest.raises(NoStore, match="make bench"):
         open_store(str(tmp_path / "x.db"), mode=OpenMode.READ)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", ["nothing", "no table"])
+def test_reading_what_holds_nothing_yet_writes_nothing_into_it(tmp_path, content):
+    path = tmp_path / "x.db"
+    path.touch()
+    if content == "no table":
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("VACUUM")
+    before = path.read_bytes()
+    with pytest.raises(NoStore, match=r"x\.db holds nothing yet.*fusebench ingest"):
+        open_store(str(path), mode=OpenMode.READ)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["x.db"]
+    with open_store(str(path)) as store:
+        assert projects(store) == []
 
 
 def test_a_database_that_is_gone_is_not_made_anew_by_who_goes_on_reading(tmp_path):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from results.judgement.comparison import evidence
+from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.evidence import compare, observe, weigh
 from results.judgement.comparison.false_discoveries import benjamini_hochberg, selected_points, simes
 from results.judgement.comparison.moderation import USUAL, Prior, moderated, priors_of, quantile_of_t
@@ -143,6 +144,21 @@ class TestControls:
         assert ours[0].is_significant
         assert ours[0].interval[0] <= math.exp(0.06) <= ours[0].interval[1]
         assert not any(each.is_significant for each in ours[1:])
+
+    @pytest.mark.parametrize("n", [0, 2, 10])
+    @pytest.mark.parametrize("is_paired", [True, False])
+    def test_one_process_a_side_differs_as_it_does_with_a_disturbed_one_beside_it(self, n, is_paired):
+        pairs = self.measured(n=max(n, 1), rounds=1)[0 if n else 1 :]
+        beside = [
+            each._replace(
+                base=(*each.base, Process(run="x", visit=0, log=9.0, is_disturbed=True)),
+                head=(*each.head, Process(run="y", visit=0, log=-9.0, is_disturbed=True, is_head=True)),
+            )
+            for each in pairs
+        ]
+        alone, _ = differences_of(pairs, is_paired=is_paired)
+        assert alone == differences_of(beside, is_paired=is_paired)[0]
+        assert [one.factor for one in alone] == [1 if is_paired else 2] * len(pairs)
 
     def test_the_controls_own_change_is_told(self):
         move = controls_of(self.measured()).move

@@ -123,7 +123,7 @@ def test_markdown_fits_a_comment_and_mentions_nobody():
     exchange = exchanged(code=1.1)
     [one, *_] = [each for each in exchange.series if each.factor is Factor.CODE]
     head = one.whole.head._replace(benchmark="@me `x` <b> [a](http://b)")
-    many = (replace(one, whole=replace(one.whole, head=head)),) * 10_000
+    many = (replace(one, whole=one.whole._replace(head=head)),) * 10_000
     text = exchange_as_markdown(replace(exchange, series=many), STACK)
     assert len(text.encode()) <= 65_536
     assert "have no room here" in text

@@ -118,7 +118,7 @@ def test_a_comment_of_ten_thousand_findings_has_room_for_the_worst_and_counts_th
         found = judgement()
         worst = next(verdict for verdict in found.verdicts if verdict.outcome == "regression")
         rows = [worst.head._replace(benchmark=f"suite_{i}.{'é' * 60}") for i in range(n)]
-        many = tuple(replace(worst, head=each, ratio=1.05 + i / n) for i, each in enumerate(rows))
+        many = tuple(worst._replace(head=each, ratio=1.05 + i / n) for i, each in enumerate(rows))
         text = rendered(replace(found, verdicts=many), report_format=ReportFormat.MARKDOWN)
     else:
         many = tuple(named(f"suite_{i}.{'é' * 60}", ratio=1.05 + (n - i) / n) for i in range(n))

@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
+from results.database.schema import Commit, Triage
 from results.queries import (
     benchmark_names,
     commits,
     freshness,
     history_of,
+    known_changes,
     latest_points,
     places,
     point_choices,
@@ -138,6 +140,17 @@ def test_commits_without_a_date_stand_in_the_order_of_their_first_runs_as_in_his
     for history in history_of(store, series_ids=[row.series_id for row in series]):
         assert [value.commit for value in history.values] == in_order
     assert {(row.commit, row.n_commits_behind) for row in freshness(store)} == {(in_order[-1], 0)}
+
+
+def test_changes_known_at_commits_without_a_date_come_in_the_order_of_their_first_runs(undated):
+    store, in_order = undated
+    series_id = min(row.series_id for row in series_where(store, metric="latency_s"))
+    with store.engine.connect() as connection, connection.begin():
+        ids = dict(connection.execute(sa.select(Commit.hash, Commit.id)).all())
+        for i, commit in enumerate(in_order, start=1):
+            of_commit = {"id": i, "series_id": series_id, "commit_id": ids[commit], "decision": "accepted"}
+            connection.execute(sa.insert(Triage).values(of_commit))
+    assert [change.commit for change in known_changes(store)] == in_order[::-1]
 
 
 def test_a_benchmark_left_behind_by_commits_without_a_date_is_known(undated, tmp_path, journals):

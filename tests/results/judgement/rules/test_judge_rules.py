@@ -262,7 +262,7 @@ def made(*outcomes, n_moved=0, **changes):
     moved = ControlChange(machine="m", environment="e", ratio=1.2, n_series=8, is_moved=True)
     calm = replace(moved, is_moved=False)
     found = Judgement(
-        base_commit=A, head_commit=B, verdicts=tuple(replace(verdict, outcome=one) for one in outcomes),
+        base_commit=A, head_commit=B, verdicts=tuple(verdict._replace(outcome=one) for one in outcomes),
         only_at_base=(), only_at_head=(), least_change=0.05, controls=(calm, *[moved] * n_moved),
     )  # fmt: skip
     return replace(found, **changes)

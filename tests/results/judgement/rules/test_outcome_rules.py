@@ -28,7 +28,7 @@ def verdict(outcome=Outcome.UNDECIDED, *, before=1.0, after=2.0, metric=LATENCY,
         base=base._replace(value=before), head=head._replace(value=after), metric=metric, change=Change.UNCERTAIN,
         outcome=outcome, ratio=2.0, reason="", is_doubtful=True,
     )  # fmt: skip
-    return replace(found, **changes)
+    return found._replace(**changes)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ class TestFindings:
                 for c, v in ((A, 1.0), (B, 2.0))
             ]
             return [
-                replace(verdict(Outcome.REGRESSION), base=x, head=y, change=Change.SLOWER)
+                verdict(Outcome.REGRESSION)._replace(base=x, head=y, change=Change.SLOWER)
                 for x, y in zip(*sides, strict=True)
             ]
 
@@ -267,7 +267,7 @@ class TestFindings:
 
     def test_known_and_new_of_one_surface_are_two_findings(self):
         known = made_judgement().with_outcome(Outcome.KNOWN)[0]
-        new = replace(known, known=None, outcome=Outcome.REGRESSION)
+        new = known._replace(known=None, outcome=Outcome.REGRESSION)
         found = findings_of(judged([known, new]))
         assert [(one.state is FindingState.ACKNOWLEDGED, one.n_points) for one in found] == [(False, 2), (True, 2)]
 
@@ -281,7 +281,7 @@ class TestFindings:
     def test_what_is_undecided_is_one_suspicion_a_surface_and_no_finding(self):
         points = (("a", 1, 1.1), ("a", 2, 0.5), ("b", 1, 3.0))
         made = [verdict(head=row(1.0, commit=B, batch=i, provider=name), ratio=ratio) for name, i, ratio in points]
-        judgement = replace(judged([*made, replace(made[0], outcome=Outcome.UNCHANGED)]), is_paired=True)
+        judgement = replace(judged([*made, made[0]._replace(outcome=Outcome.UNCHANGED)]), is_paired=True)
         found = undecided_of(judgement)
         assert [(one.ratio, len(one.points), one.n_points) for one in found] == [(3.0, 1, 1), (0.5, 2, 3)]
         kinds = {(one.turn, one.state, one.class_) for one in (*found, *findings_of(judgement))}

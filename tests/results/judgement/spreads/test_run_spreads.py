@@ -54,6 +54,16 @@ def test_no_series_is_steadier_than_rounding_and_few_runs_have_few_degrees_of_fr
     assert only is None
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("place", [0, 5, 40])
+def test_a_value_that_has_no_logarithm_is_no_run_at_any_place(value, place):
+    whole = series(ALTERNATING, judged=(2, 3))
+    values = (*whole.values[:place], value, *whole.values[place:])
+    commits = (*whole.commits[:place], A, *whole.commits[place:])
+    spoilt = whole._replace(values=values, commits=commits, run_ids=tuple(map(str, range(41))))
+    assert run_spreads([spoilt], without=B) == run_spreads([whole], without=B) != {}
+
+
 def test_runs_of_which_no_two_follow_each_other_tell_nothing():
     assert spread([0.0] * 17, judged=range(1, 17, 2)) is None
 

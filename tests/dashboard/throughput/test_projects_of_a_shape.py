@@ -1,0 +1,93 @@
+"""Two projects that measured one shape on one machine: each has curves of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.pages import profile, roofline
+from dashboard.pages.throughput import PICKED, asked_query, page_props
+from dashboard.views.profiles.drawing import profile_drawing_of
+from dashboard.views.roofline import roofline_view_of
+from dashboard.views.throughput.choice import query_from_choice
+from dashboard.views.throughput.drawing import throughput_drawing_of
+from dashboard.views.throughput.notes import facts
+from results.store import open_store
+
+SHAPE = "?operation=mlp&hidden=256&batch=4"
+
+
+PROPS_OF = {
+    "profile": lambda store: profile.page_props(profile_drawing_of(store, query=""), is_from_url=True)["selects"],
+    "roofline": lambda store: roofline.page_props(roofline_view_of(store, query=""), is_from_url=True),
+    "throughput": lambda store: page_props(throughput_drawing_of(store, query=""), is_from_url=True),
+}
+
+
+def fill(folder, journals, sweeps_of):
+    """Fill a database with the sweeps of each project; its path."""
+    for project, sweeps in sweeps_of.items():
+        journals.write_journals(folder / project, sweeps)
+        for path in (folder / project).rglob("*.jsonl"):
+            path.write_text(path.read_text().replace('"project": "fusebench"', f'"project": "{project}"'))
+    with open_store(str(folder / "fusebench.db")) as store:
+        store.ingest([folder / project for project in sweeps_of])
+    return str(folder / "fusebench.db")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, journals):
+    """`fusebench`, three commits, and `other`, five older ones."""
+    options = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
+    sweeps = {"fusebench": journals.history(8, **options)[5:], "other": journals.history(5, **options)}
+    with open_store(fill(tmp_path_factory.mktemp("projects"), journals, sweeps)) as opened:
+        yield opened
+
+
+def projects_of(drawing):
+    return {row.project for row in (*drawing.by_batch, *drawing.by_commit, *drawing.beside)}
+
+
+def test_the_newest_project_is_shown_and_the_page_says_how_to_see_the_other(store):
+    drawing = throughput_drawing_of(store, query=SHAPE)
+    assert projects_of(drawing) == {"fusebench"}
+    assert {row.project for row in drawing.commits} == {"fusebench"}
+    assert "(fusebench, other); showing fusebench" in " ".join(drawing.view.problems)
+    assert "&project=other" in " ".join(drawing.view.problems)
+
+
+def test_the_url_chooses_the_project_which_stays_when_a_selector_changes(store):
+    drawing = throughput_drawing_of(store, query=f"{SHAPE}&project=other")
+    assert projects_of(drawing) == {"other"}
+    assert len({row.commit for row in drawing.by_commit}) == 5
+    assert drawing.view.problems == ()
+    assert "project other" in facts(drawing.view)
+    assert "project=other" in query_from_choice(drawing.view.choice)
+    props = page_props(drawing, is_from_url=True)
+    assert "project=other" in props["csv"][0]
+    picked = dict.fromkeys(PICKED) | {"commits": [], "providers": [], "batch": "1"}
+    query = asked_query("", picked=picked, clicked={}, shown=props["shown"], triggered="throughput-batch")
+    assert "project=other" in query
+
+
+@pytest.mark.parametrize("path", ["profile", "roofline", "throughput"])
+def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_path, journals, path):
+    """Of two options with one value the browser draws neither, nor the rest of the page."""
+    sweeps = journals.history(2, operations=("mlp",), batches=(1, 4), hiddens=(256,))
+    forked = [replace(one, run_id=f"f{i}") for i, one in enumerate(sweeps)]
+    with open_store(fill(tmp_path, journals, {"fusebench": sweeps, "fork": forked})) as store:
+        values = [one["value"] for one in PROPS_OF[path](store)["commit"]["data"]]
+    assert len(values) == len(set(values)) == 3  # the latest measured, and two commits
+
+
+def test_a_project_without_this_shape_is_named(store):
+    drawing = throughput_drawing_of(store, query=f"{SHAPE}&project=scipy")
+    assert projects_of(drawing) == {"fusebench"}
+    assert drawing.view.problems[0].startswith("Project scipy did not measure this shape; showing fusebench.")
+
+
+def test_one_project_needs_no_choice(journal_store, journals):
+    drawing = throughput_drawing_of(journal_store(journals.history(2)), query="?operation=mlp")
+    assert drawing.view.problems == ()
+    assert "project" not in query_from_choice(drawing.view.choice)
