@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -165,8 +165,15 @@ def output_and_gradients(
     weights: list[torch.Tensor] | list[nn.Parameter],
     grad_output: torch.Tensor | None,
 ) -> tuple[torch.Tensor, ...]:
-    """Return `function` of x; with a grad_output, also the gradients of x and of each of the weights."""
-    out = function(x)
+    """Return `function` of x; with a grad_output, also the gradients of x and of each of the weights.
+
+    Raises: TypeError if that is no tensor.
+    """
+    # Of somebody's own function it is whatever it is.
+    out: Any = function(x)
+    if not isinstance(out, torch.Tensor):
+        what = "nothing (None)" if out is None else type(out).__name__
+        raise TypeError(f"its call returned {what}; it is to return y, a tensor")
     if grad_output is None:
         return (out,)
     return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))

@@ -22,3 +22,20 @@ def test_a_build_that_returns_nothing_callable_is_told_what_to_return(shape, mon
         f"TypeError: what is registered as 'theirs' returned {told}; return a function or module, x → y, or a string "
         "that says why it is unavailable"
     )
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda out: (out,), "tuple"),
+        (lambda out: [out], "list"),
+        (lambda _: None, "nothing (None)"),
+        (lambda out: out.numpy(), "ndarray"),
+    ],
+)
+def test_a_call_that_returns_no_tensor_is_told_what_to_return(shape, monkeypatch, made, told):
+    monkeypatch.setitem(providers.PROVIDERS, "theirs", lambda load: lambda x: made(load.module(x).detach()))
+    load = workload(shape, device=torch.device("cpu"))
+    outcome, call = attempt(Contender(provider="theirs"), load, load.reference())
+    assert (outcome.state, call) == (State.CRASHED, None)
+    assert outcome.reason == f"TypeError: its call returned {told}; it is to return y, a tensor"
