@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
+from benchmarks.ruler.plan.printable import printable, with_printable_texts
 from benchmarks.ruler.plan.settings import ROOT, usable_cpus
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State, is_out_of_memory
-from benchmarks.ruler.record.printable import printable, with_printable_texts
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
 from benchmarks.ruler.worker.protocol import SPEED
