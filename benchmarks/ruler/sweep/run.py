@@ -20,10 +20,11 @@ from rich.markup import escape
 
 from benchmarks.ruler.errors import JournalError, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
 from benchmarks.ruler.plan.axes_files import NAMED_AXES, axes_from_settings
 from benchmarks.ruler.plan.filters import refuse_unknown_values
-from benchmarks.ruler.plan.plugins import refuse_broken_module
+from benchmarks.ruler.plan.plugins import refuse_broken_module, refuse_taken_names
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import axes_name, settings_from_environment, words
 from benchmarks.ruler.record.durable import write_whole
@@ -112,6 +113,7 @@ def main(  # noqa: PLR0913 - its options
             )
             refuse_uncommitted_changes(settings)
             if settings.provider_module is not None:
+                refuse_taken_names(settings.provider_module, OURS)
                 refuse_broken_module(settings.provider_module)
             say = partial(console.print, markup=False, soft_wrap=True)
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
