@@ -17,6 +17,7 @@ from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.replay import suite
+from benchmarks.ruler.sweep.asv_process import name_machine
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
@@ -244,3 +245,11 @@ def test_an_empty_filter_is_refused_and_does_not_measure_everything(option):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == ExitCode.WRONG_USAGE
     assert "no point has" in done.stdout + done.stderr
+
+
+def test_a_home_that_asv_cannot_write_is_told_with_what_to_do(monkeypatch, tmp_path):
+    home = tmp_path / "home"
+    home.touch()
+    monkeypatch.setenv("HOME", str(home))
+    with (tmp_path / "log").open("wb") as log, pytest.raises(InvalidSettings, match=f"{home}/.*; set HOME to a folder"):
+        name_machine("box", output=log.fileno())
