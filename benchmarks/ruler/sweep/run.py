@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.ruler.errors import JournalError, RulerError
+from benchmarks.ruler.errors import InvalidSettings, JournalError, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import Sweep
+
+
+_COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class _Output(Console):
@@ -136,6 +139,22 @@ def main(  # noqa: PLR0913 - its options
             soft_wrap=True,
         )
         sys.exit(interrupted.exit_code)
+
+
+def refuse_unusable_cache(environ: Mapping[str, str]) -> None:
+    """Refuse a folder for torch's compiler that cannot be made: torch would not import it, which fails every contender.
+
+    Raises: InvalidSettings.
+    """
+    if not (folder := environ.get(_COMPILERS_CACHE)):
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - what torch does with it
+    except OSError as error:
+        raise InvalidSettings(
+            f"{_COMPILERS_CACHE}={folder}: cannot be made ({error.strerror}), and torch imports its compiler with it "
+            "alone; name a folder that can be written, or unset it"
+        ) from error
 
 
 def _with_options(  # noqa: PLR0913 - the options

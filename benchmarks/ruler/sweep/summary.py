@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import usable_cpus
 from benchmarks.ruler.plan.units import count_of
 from benchmarks.ruler.record.outcome import FAILURES, State
 from benchmarks.ruler.sweep.estimate import Estimate
@@ -41,6 +43,9 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
         seconds += len(points) * _FIRST_CALL_S
     console.print(f"commit   {plan.run.commit[:8]} {plan.run.commit_subject or ''}", soft_wrap=True, markup=False)
     console.print(f"machine  {plan.run.machine}, {plan.run.environment}", soft_wrap=True, markup=False)
+    if plan.device is DeviceKind.CPU and missing and plan.threads > (usable := usable_cpus()):
+        shared = f"{plan.threads} share {count_of(usable, 'processor')}, and wait for each other at every call"
+        console.print(f"[yellow]threads[/yellow]  {shared}; FUSEBENCH_THREADS={usable} does not", soft_wrap=True)
     n_recorded = len(points) - len(missing)
     recorded = f", {n_recorded} recorded already" if n_recorded else ""
     estimate = f"; about {text_from_seconds(seconds)}" if missing else ""

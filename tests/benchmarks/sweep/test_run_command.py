@@ -19,7 +19,7 @@ from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.replay import suite
 from benchmarks.ruler.sweep.asv_process import name_machine
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.run import run_asv
+from benchmarks.ruler.sweep.run import refuse_unusable_cache, run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
 from results.commands.measuring import tower
 from results.commands.measuring.run import run
@@ -253,3 +253,12 @@ def test_a_home_that_asv_cannot_write_is_told_with_what_to_do(monkeypatch, tmp_p
     monkeypatch.setenv("HOME", str(home))
     with (tmp_path / "log").open("wb") as log, pytest.raises(InvalidSettings, match=f"{home}/.*; set HOME to a folder"):
         name_machine("box", output=log.fileno())
+
+
+def test_a_cache_of_the_compiler_that_cannot_be_made_is_refused_and_blamed_on_no_contender(tmp_path):
+    (tmp_path / "file").touch()
+    given = f"TORCHINDUCTOR_CACHE_DIR={tmp_path}/file/x"
+    with pytest.raises(InvalidSettings, match=f"{given}: cannot be made .Not a directory.*name a folder"):
+        refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": f"{tmp_path}/file/x"})
+    refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "new")})
+    refuse_unusable_cache({})

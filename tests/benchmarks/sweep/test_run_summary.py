@@ -117,3 +117,23 @@ def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up):
     code, said = summed_up(None, until=1.0)
     assert code == ExitCode.FINE
     assert "the time is up: 1 point is left for the next run" in said
+
+
+@pytest.mark.parametrize(("threads", "is_told"), [(2, False), (3, True)])
+def test_more_threads_than_processors_are_told_before_they_are_measured(
+    monkeypatch, tmp_path, run, shape, threads, is_told
+):
+    monkeypatch.setattr(summary, "usable_cpus", lambda: 2)
+    plan = Plan(
+        run=run,
+        path=tmp_path / "j.jsonl",
+        device=DeviceKind.CPU,
+        threads=threads,
+        axes=QUICK,
+        groups=(Group(shape=shape, contenders=(Contender(provider="eager"),)),),
+    )
+    out = io.StringIO()
+    sweep = Sweep(plan=plan, recorded=Recorded(timings={}, profiles={}))
+    summary.announce(Console(file=out, width=200), sweep, Settings(data_dir=tmp_path))
+    assert ("threads  3 share 2 processors" in out.getvalue()) is is_told
+    assert ("FUSEBENCH_THREADS=2 does not" in out.getvalue()) is is_told
