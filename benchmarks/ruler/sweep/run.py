@@ -115,6 +115,7 @@ def main(  # noqa: PLR0913 - its options
                 filters=filters,
             )
             refuse_uncommitted_changes(settings)
+            refuse_unusable_cache(os.environ)
             if settings.provider_module is not None:
                 refuse_taken_names(settings.provider_module, OURS)
                 refuse_broken_module(settings.provider_module)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.asv_process import AsvEnd
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
+_CONSEQUENCE = re.compile(r"setup_cache failed|Setting up \S+ +failed")
 # With less, nothing that a sweep writes can be told to have been kept.
 _LEAST_FREE_BYTES = 2**16
 # For the estimate alone: the start of a worker, asv's replay of an operation, and a first call in a worker of its own.
@@ -133,4 +134,6 @@ def _lines_about_failures(log: Path) -> list[str]:
         ]
     telling = [line for line in lines if re.search("error|failed|exception", line, re.IGNORECASE)]
     ours = [line for line in telling if "asv: skipped" not in line]
-    return list(dict.fromkeys(ours))[-8:] or lines[-8:]
+    # What follows from a cause, for each suite and benchmark anew, says nothing of it.
+    causes = [line for line in ours if not _CONSEQUENCE.search(line)]
+    return list(dict.fromkeys(causes or ours))[-8:] or lines[-8:]

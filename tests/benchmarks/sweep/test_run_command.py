@@ -257,8 +257,11 @@ def test_a_home_that_asv_cannot_write_is_told_with_what_to_do(monkeypatch, tmp_p
 
 def test_a_cache_of_the_compiler_that_cannot_be_made_is_refused_and_blamed_on_no_contender(tmp_path):
     (tmp_path / "file").touch()
-    given = f"TORCHINDUCTOR_CACHE_DIR={tmp_path}/file/x"
-    with pytest.raises(InvalidSettings, match=f"{given}: cannot be made .Not a directory.*name a folder"):
-        refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": f"{tmp_path}/file/x"})
+    folder = tmp_path / "file" / "x"
+    command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--uncommitted"]
+    environ = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder), "FUSEBENCH_DATA": str(tmp_path / "data")}
+    ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert f"TORCHINDUCTOR_CACHE_DIR={folder}: cannot be made (Not a directory)" in ended.stdout
+    assert ended.returncode == ExitCode.WRONG_USAGE
     refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "new")})
     refuse_unusable_cache({})

@@ -82,6 +82,13 @@ def test_an_asv_that_could_not_even_print_is_told_with_its_disk(summed_up, monke
     assert said.splitlines()[1].startswith(words)
 
 
+def test_the_cause_is_told_and_not_what_followed_for_each_benchmark(summed_up):
+    followed = [f"[{n} %] ··· mlp.Mlp.track_{n} skipped (setup_cache failed)" for n in range(20)]
+    printed = ["UnknownError: git knows no commit", "[1 %] ··· Setting up mlp:14        failed", *followed]
+    _, said = summed_up(None, printed="\n".join(printed))
+    assert said.splitlines()[1:] == ["UnknownError: git knows no commit"]
+
+
 def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summed_up):
     code, said = summed_up(status=1)
     assert code == ExitCode.FAILED
