@@ -83,7 +83,9 @@ class _Output(Console):
 @click.option(
     "--directly", hidden=True, metavar="COMMAND", help="Measure for it, without asv, which keeps no record then."
 )
-@click.option("--selection", type=Path, hidden=True, help="File for the values that choose what was measured.")
+@click.option(
+    "--selection", type=Path, hidden=True, help="File for the values that choose what was measured, if anything was."
+)
 def main(  # noqa: PLR0913 - its options
     *,
     axes: str | None,
@@ -127,7 +129,7 @@ def main(  # noqa: PLR0913 - its options
                     sweep, end = run_directly(console, settings, sweep, reader, display=Display(console)), None
                 else:
                     sweep, end = run_asv(console, settings, sweep, reader)
-            if selection is not None:
+            if selection is not None and sweep.recorded.timings:
                 write_whole(selection, json.dumps(selection_from_sweep(sweep)))
             sys.exit(sum_up(console, sweep, end, settings))
     except RulerError as error:

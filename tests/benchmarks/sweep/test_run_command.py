@@ -17,7 +17,8 @@ from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.replay import suite
-from benchmarks.ruler.sweep.asv_process import name_machine
+from benchmarks.ruler.sweep import run as sweep_run
+from benchmarks.ruler.sweep.asv_process import AsvEnd, name_machine
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.run import refuse_unusable_cache, run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
@@ -265,3 +266,14 @@ def test_a_cache_of_the_compiler_that_cannot_be_made_is_refused_and_blamed_on_no
     assert ended.returncode == ExitCode.WRONG_USAGE
     refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "new")})
     refuse_unusable_cache({})
+
+
+def test_a_run_of_which_nothing_was_recorded_chooses_nothing_to_show(monkeypatch, tmp_path, lock):
+    log, selection = tmp_path / "log", tmp_path / "selection.json"
+    log.write_text("Error: asv fell over\n")
+    monkeypatch.setattr(sweep_run, "run_asv", lambda _, __, sweep, ___: (sweep, AsvEnd(status=1, log=log)))
+    environ = {"FUSEBENCH_DATA": str(tmp_path / "data"), "FUSEBENCH_LOCK_FILE": str(lock), "FUSEBENCH_DEVICE": "cpu"}
+    done = CliRunner().invoke(sweep_run.main, ["--uncommitted", "--selection", str(selection)], env=environ)
+    assert done.exit_code == ExitCode.FAILED
+    assert "asv fell over" in done.output
+    assert not selection.exists()
