@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.ruler.errors import InvalidSettings, JournalError, RulerError
+from benchmarks.ruler.errors import JournalError, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
@@ -38,6 +38,7 @@ from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.progress import Progress
 from benchmarks.ruler.sweep.summary import announce, sum_up
 from benchmarks.ruler.sweep.sweep_plan import empty_sweep, plan_sweep, read_plan, write_plan
+from benchmarks.ruler.worker.process import refuse_unusable_cache
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import Sweep
-
-
-_COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class _Output(Console):
@@ -117,7 +115,7 @@ def main(  # noqa: PLR0913 - its options
                 filters=filters,
             )
             refuse_uncommitted_changes(settings)
-            refuse_unusable_cache(os.environ)
+            refuse_unusable_cache()
             if settings.provider_module is not None:
                 refuse_taken_names(settings.provider_module, OURS)
                 refuse_broken_module(settings.provider_module)
@@ -142,22 +140,6 @@ def main(  # noqa: PLR0913 - its options
             soft_wrap=True,
         )
         sys.exit(interrupted.exit_code)
-
-
-def refuse_unusable_cache(environ: Mapping[str, str]) -> None:
-    """Refuse a folder for torch's compiler that cannot be made: torch would not import it, which fails every contender.
-
-    Raises: InvalidSettings.
-    """
-    if not (folder := environ.get(_COMPILERS_CACHE)):
-        return
-    try:
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - what torch does with it
-    except OSError as error:
-        raise InvalidSettings(
-            f"{_COMPILERS_CACHE}={folder}: cannot be made ({error.strerror}), and torch imports its compiler with it "
-            "alone; name a folder that can be written, or unset it"
-        ) from error
 
 
 def _with_options(  # noqa: PLR0913 - the options

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.printable import printable, with_printable_texts
 from benchmarks.ruler.plan.settings import ROOT, usable_cpus
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.worker.protocol import CeilingsRequest, Request
 
+_COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 _POLL_S = 0.2
 _LONGEST_START_S = 300.0
 # Processes that compile for inductor; each takes about a GB of memory.
@@ -259,3 +261,19 @@ def worker_environment(device: DeviceKind, environ: Mapping[str, str] | None = N
         # Kineto greets on stderr, which is kept for a death's reason.
         "KINETO_LOG_LEVEL": "99",
     }
+
+
+def refuse_unusable_cache(environ: Mapping[str, str] | None = None) -> None:
+    """Refuse a folder for torch's compiler that cannot be made: torch would not import it, which fails every contender.
+
+    environ: the process's own by default. Raises: InvalidSettings.
+    """
+    if not (folder := (os.environ if environ is None else environ).get(_COMPILERS_CACHE)):
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - what torch does with it
+    except OSError as error:
+        raise InvalidSettings(
+            f"{_COMPILERS_CACHE}={folder}: cannot be made ({error.strerror}), and torch imports its compiler with it "
+            "alone; name a folder that can be written, or unset it"
+        ) from error

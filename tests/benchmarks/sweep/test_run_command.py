@@ -20,8 +20,9 @@ from benchmarks.ruler.replay import suite
 from benchmarks.ruler.sweep import run as sweep_run
 from benchmarks.ruler.sweep.asv_process import AsvEnd, name_machine
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.run import refuse_unusable_cache, run_asv
+from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
+from benchmarks.ruler.worker.process import refuse_unusable_cache
 from results.commands.measuring import tower
 from results.commands.measuring.run import run
 from results.exit_codes import ExitCode
