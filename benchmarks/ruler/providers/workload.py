@@ -245,12 +245,18 @@ def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor])
 
 
 def _error_of(out: torch.Tensor, exact: torch.Tensor) -> float:
-    """Return ‖out − exact‖ / ‖exact‖, a piece at a time: in float64 an output of many rows takes much memory."""
+    """Return ‖out − exact‖ / ‖exact‖, a piece at a time: in float64 an output of many rows takes much memory.
+
+    Of an exact result of zeros, as the gradients of a dead relu are, 0 if `out` is the same, else infinite.
+    """
     norm = torch.linalg.vector_norm
     pieces = list(zip(out.reshape(-1).split(_PIECE), exact.reshape(-1).split(_PIECE), strict=True))
     off = torch.stack([norm(some.double() - some_exact) for some, some_exact in pieces])
     whole = torch.stack([norm(some_exact) for _, some_exact in pieces])
-    return float(norm(off) / norm(whole))
+    distance, size = float(norm(off)), float(norm(whole))
+    if size:
+        return distance / size
+    return distance * math.inf if distance else 0.0
 
 
 def why_wrong(
