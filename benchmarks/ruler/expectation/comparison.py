@@ -19,6 +19,7 @@ from benchmarks.ruler.expectation.structure import (
     expected_s,
     traffic_bytes,
 )
+from benchmarks.ruler.plan.units import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,7 +128,7 @@ def _of_operators(profile: ProfileOutcome, expected: Expectation) -> str | None:
     extra, lacking = _matched(counted, expected.kinds, _OPERATORS_OF_KIND)
     if saw == expected.operators and not (extra and lacking):
         return None
-    return f"expected {_count(expected.operators, 'operator')}, saw {saw:.3g}{_besides(counted, extra, lacking)}"
+    return f"expected {count_of(expected.operators, 'operator')}, saw {saw:.3g}{_besides(counted, extra, lacking)}"
 
 
 def _of_absent(profile: ProfileOutcome, expected: Expectation) -> str | None:
@@ -149,7 +150,7 @@ def _of_launches(profile: ProfileOutcome, expected: Expectation) -> str | None:
     extra, lacking = _matched(counted, kinds, _KERNELS_OF_KIND)
     every, extra = ([(_short_name(name), count) for name, count in names] for names in (counted, extra))
     saw = profile.kernel_launches - n_allowed
-    return f"expected {_count(expected.launches, 'launch')}, saw {saw:.3g}{_besides(every, extra, lacking)}"
+    return f"expected {count_of(expected.launches, 'launch')}, saw {saw:.3g}{_besides(every, extra, lacking)}"
 
 
 def _of_compilations(profile: ProfileOutcome) -> str | None:
@@ -206,8 +207,3 @@ def _short_name(name: str) -> str:
     path = re.split(r"[<(>]", bare, maxsplit=1)[0].strip().split("::")
     # gemvx::kernel: the last alone names nothing.
     return "::".join(path[-2:] if path[-1] == "kernel" else path[-1:]) or name
-
-
-def _count(n: int, noun: str) -> str:
-    plural = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{n} {noun if n == 1 else plural}"

@@ -295,3 +295,5 @@ _WHY_NOT = {
     "liger-mlp": "what it runs is for liger's tuner to decide",
 }
 NOT_DECLARED = frozenset(_WHY_NOT)
+OURS = frozenset({*_PLAIN, *_PACKED, *_WHY_NOT})
+"""Names of the providers that need no file from outside."""

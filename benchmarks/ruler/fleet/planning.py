@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidAxes, InvalidProviderModule, InvalidSettings
+from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.fleet.host import this_host
 from benchmarks.ruler.fleet.shards import Fleet, ProviderModule, Shard, planned_shards
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.filters import Filters
-from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module
+from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module, refuse_taken_names
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import axes_name
 from benchmarks.ruler.record.journal import now
@@ -74,6 +75,7 @@ def _carried(module: Path | None) -> ProviderModule | None:
     if module is None:
         return None
     names = names_in_module(module)
+    refuse_taken_names(module, OURS)
     with tempfile.TemporaryDirectory() as folder:
         alone = Path(folder, module.name)
         alone.write_bytes(module.read_bytes())

@@ -169,7 +169,7 @@ def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ..
     """
     contenders: dict[Shape, tuple[Contender, ...]] = {}
     for part in axes.parts():
-        named = tuple(contender_from_name(name) for name in part.providers)
+        named = tuple(dict.fromkeys(map(contender_from_name, part.providers)))
         for shape in _shapes(part, operation=operation, device=device):
             contenders.setdefault(shape, named)
     ordered = sorted(contenders, key=lambda shape: (shape.pass_, shape.hidden * shape.dim, shape.batch, repr(shape)))

@@ -6,6 +6,7 @@ Only names are read here, so that asv's discovery imports no torch; `providers` 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -13,12 +14,16 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidAxes, InvalidProviderModule
 from benchmarks.ruler.plan.points import contender_from_name
+from benchmarks.ruler.plan.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 ENTRY_POINT_GROUP = "fusebench.providers"
 EXPECTED_COUNTS = frozenset({"operators", "launches"})
+# What lists of names and layouts of weights are written with.
+_NOT_IN_NAMES = re.compile(r"[:,\s]")
 # A module may sleep or loop; PR_SET_PDEATHSIG (1) ends it with the run that tries it.
 _RUN_ONCE = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(1, 9); runpy.run_path(sys.argv[1])"
 
@@ -30,6 +35,15 @@ def foreign_names(module: Path | None) -> tuple[str, ...]:
     """
     installed = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
     return (*installed, *(names_in_module(module) if module else ()))
+
+
+def refuse_taken_names(module: Path, taken: Collection[str]) -> None:
+    """Refuse names of providers that are measured whatever a module says of them. Raises: InvalidProviderModule."""
+    for name in names_in_module(module):
+        if name in taken:
+            raise InvalidProviderModule(
+                f"{module}: {name!r} is a provider of fusebench, measured in place of the module's; choose another name"
+            )
 
 
 def refuse_broken_module(module: Path) -> None:
@@ -50,7 +64,7 @@ def refuse_broken_module(module: Path) -> None:
     )
     if tried.returncode != 0:
         raised = tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"]
-        raise InvalidProviderModule(f"{module}: fails when it is run ({raised[-1]})")
+        raise InvalidProviderModule(f"{module}: fails when it is run ({printable(raised[-1])})")
 
 
 def names_in_module(path: Path) -> tuple[str, ...]:
@@ -61,8 +75,13 @@ def names_in_module(path: Path) -> tuple[str, ...]:
     assigned = _assigned(path, "PROVIDERS")
     if isinstance(assigned, ast.Dict):
         names = [key.value if isinstance(key, ast.Constant) else None for key in assigned.keys]
+        for name in names:
+            if isinstance(name, str) and _NOT_IN_NAMES.search(name):
+                raise InvalidProviderModule(
+                    f"{path}: {name!r} in PROVIDERS holds a colon, a comma or a space, and could not be asked for"
+                )
         if names and all(isinstance(name, str) and name for name in names):
-            return tuple(str(name) for name in names)
+            return tuple(dict.fromkeys(map(str, names)))
     raise InvalidProviderModule(
         f'{path}: holds no PROVIDERS = {{"name": build, ...}} at its top level, with names written out'
     )
@@ -118,9 +137,13 @@ def _assigned(path: Path, name: str) -> ast.expr | None:
     except (UnicodeDecodeError, SyntaxError) as error:
         raise InvalidProviderModule(f"{path}: cannot be read as Python ({error})") from error
     for statement in tree.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in targets
-        ):
-            return statement.value
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case _:
+                continue
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return value
     return None

@@ -62,14 +62,18 @@ class Ceilings:
         datetime.fromisoformat(self.measured_at)
         rates = {
             **{f"matmul_flop_per_s.{name}": rate for name, rate in self.matmul_flop_per_s.items()},
-            **{f"bandwidth_bytes_per_s.{int(size)}": rate for size, rate in self.bandwidth_bytes_per_s.items()},
+            **{f"bandwidth_bytes_per_s.{size}": rate for size, rate in self.bandwidth_bytes_per_s.items()},
             "copy_bytes_per_s": self.copy_bytes_per_s,
             "vector_instruction_per_s": self.vector_instruction_per_s,
             "dispatch_s": self.dispatch_s,
+            **({} if self.launch_s is None else {"launch_s": self.launch_s}),
         }
         for name, rate in rates.items():
             if not 0 < rate < math.inf:
                 raise ValueError(f"{name} is {rate!r}, and no ceiling")
+        for size in self.bandwidth_bytes_per_s:
+            if not size.isascii() or not size.isdigit() or str(int(size)) != size:
+                raise ValueError(f"{size!r} is no size of data")
 
     @property
     def slow_rounds(self) -> int:

@@ -6,7 +6,9 @@ The only module that knows the names of the environment's variables, beside the 
 from __future__ import annotations
 
 import json
+import math
 import os
+import unicodedata
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.filters import Filters
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
+from benchmarks.ruler.plan.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,7 +119,7 @@ def _parsed(name: str, text: str, parse: Callable[[str], object]) -> object:
     try:
         return parse(text)
     except ValueError as error:
-        raise InvalidSettings(f"{name}={text}: {error}") from None
+        raise InvalidSettings(f"{name}={printable(text)}: {error}") from None
 
 
 def _positive(text: str) -> int:
@@ -131,8 +134,22 @@ def _seconds(text: str) -> float:
     return number
 
 
+def _moment(text: str) -> float:
+    if math.isnan(moment := float(text)):
+        raise ValueError("a number of seconds since 1970 is needed")
+    return moment
+
+
+def _text(text: str) -> str:
+    """Return `text`, of which a line of a journal and a database hold every character. Raises: ValueError."""
+    if any(unicodedata.category(each) in {"Cc", "Cs"} for each in text):
+        raise ValueError("a text in UTF-8 without control characters is needed")
+    return text
+
+
 def _folder_name(text: str) -> str:
     # Names of machines are names of folders.
+    _text(text)
     if "/" in text or text in {".", ".."}:
         raise ValueError("a name without / is needed")
     return text
@@ -148,7 +165,7 @@ def _conditions(text: str) -> tuple[tuple[str, str], ...]:
     values = json.loads(text)
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise ValueError("a JSON object of texts is needed")
-    return tuple(values.items())
+    return tuple((_text(name), _text(value)) for name, value in values.items())
 
 
 def _device(text: str) -> DeviceKind:
@@ -180,18 +197,18 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_DEVICE": ("device", _device, str),
     "FUSEBENCH_THREADS": ("threads", _positive, str),
     "FUSEBENCH_ALLOCATOR": ("allocator", _allocator, str),
-    "FUSEBENCH_RUN_ID": ("run_id", str, str),
+    "FUSEBENCH_RUN_ID": ("run_id", _text, str),
     "FUSEBENCH_COMMIT": ("commit", str, str),
     "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_LOCK": ("waits_for_lock", _lock_policy, lambda waits: "wait" if waits else "fail"),
     "FUSEBENCH_LOCK_FILE": ("lock_file", lambda text: Path(text).absolute(), str),
     "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", _seconds, repr),
-    "FUSEBENCH_UNTIL": ("until", float, repr),
+    "FUSEBENCH_UNTIL": ("until", _moment, repr),
     "FUSEBENCH_LAST_VISIT": ("last_visit", _positive, str),
     "FUSEBENCH_CEILINGS": ("measures_ceilings", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
-    "FUSEBENCH_HOST": ("host", str, str),
+    "FUSEBENCH_HOST": ("host", _text, str),
     "FUSEBENCH_CONDITIONS": ("conditions", _conditions, lambda pairs: json.dumps(dict(pairs))),
     "FUSEBENCH_PLAN": ("plan", Path, str),
     "FUSEBENCH_PROGRESS": ("progress", Path, str),

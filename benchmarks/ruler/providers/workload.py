@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -165,8 +165,15 @@ def output_and_gradients(
     weights: list[torch.Tensor] | list[nn.Parameter],
     grad_output: torch.Tensor | None,
 ) -> tuple[torch.Tensor, ...]:
-    """Return `function` of x; with a grad_output, also the gradients of x and of each of the weights."""
-    out = function(x)
+    """Return `function` of x; with a grad_output, also the gradients of x and of each of the weights.
+
+    Raises: TypeError if that is no tensor.
+    """
+    # Of somebody's own function it is whatever it is.
+    out: Any = function(x)
+    if not isinstance(out, torch.Tensor):
+        what = "nothing (None)" if out is None else type(out).__name__
+        raise TypeError(f"its call returned {what}; it is to return y, a tensor")
     if grad_output is None:
         return (out,)
     return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))
@@ -238,12 +245,18 @@ def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor])
 
 
 def _error_of(out: torch.Tensor, exact: torch.Tensor) -> float:
-    """Return ‖out − exact‖ / ‖exact‖, a piece at a time: in float64 an output of many rows takes much memory."""
+    """Return ‖out − exact‖ / ‖exact‖, a piece at a time: in float64 an output of many rows takes much memory.
+
+    Of an exact result of zeros, as the gradients of a dead relu are, 0 if `out` is the same, else infinite.
+    """
     norm = torch.linalg.vector_norm
     pieces = list(zip(out.reshape(-1).split(_PIECE), exact.reshape(-1).split(_PIECE), strict=True))
     off = torch.stack([norm(some.double() - some_exact) for some, some_exact in pieces])
     whole = torch.stack([norm(some_exact) for _, some_exact in pieces])
-    return float(norm(off) / norm(whole))
+    distance, size = float(norm(off)), float(norm(whole))
+    if size:
+        return distance / size
+    return distance * math.inf if distance else 0.0
 
 
 def why_wrong(

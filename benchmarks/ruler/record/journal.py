@@ -31,7 +31,9 @@ def append(path: Path, lines: Sequence[Line]) -> None:
     try:
         append_durably(path, "".join(text_from_line(line) for line in lines))
     except OSError as error:
-        raise JournalError(f"{path}: cannot be written ({error}); make room or set FUSEBENCH_DATA") from error
+        raise JournalError(
+            f"{path}: cannot be written ({error.strerror or error}); make room or set FUSEBENCH_DATA"
+        ) from error
 
 
 class JournalReader:
@@ -54,7 +56,10 @@ class JournalReader:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be read ({error})") from error
+            why = error.strerror or error
+            raise JournalError(
+                f"{self.path}: cannot be read ({why}); mend that, or set FUSEBENCH_DATA to another folder"
+            ) from error
         *texts, torn = content.split(b"\n")
         lines = [self._parsed(text, number) for number, text in enumerate(texts, start=self._n_lines + 1)]
         self._offset += len(content) - len(torn)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
@@ -36,10 +37,11 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
 
     When the block is left, every other child of this process ends, too.
 
-    Without recording the result if the settings say that no commit holds the code.
+    Without recording the result if the settings say that no commit holds the code. Raises: InvalidSettings if asv
+    cannot keep the machine's description in the home folder.
     """
     with log.open("wb") as output:
-        _name_machine(machine, output=output.fileno())
+        name_machine(machine, output=output.fileno())
         recording = ["--dry-run"] if settings.is_uncommitted else ["--set-commit-hash", commit]
         adopt_orphans()
         process = subprocess.Popen(
@@ -103,7 +105,11 @@ def asv_configuration(data_dir: Path) -> Path:
     return own
 
 
-def _name_machine(machine: str, *, output: int) -> None:
+def name_machine(machine: str, *, output: int) -> None:
+    """Have asv describe this machine in the home folder, unless it knows one of that name; it prints to `output`.
+
+    Raises: InvalidSettings if it cannot.
+    """
     # asv asks who this machine is the first time; the answer is what the system says, under our name.
     known = Path.home() / ".asv-machine.json"
     try:
@@ -111,11 +117,16 @@ def _name_machine(machine: str, *, output: int) -> None:
             return
     except (OSError, ValueError):
         pass
-    subprocess.run(
+    described = subprocess.run(
         [sys.executable, "-m", "asv", "machine", "--yes", "--machine", machine],
         cwd=ROOT,
-        check=True,
+        check=False,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
     )
+    if described.returncode != 0:
+        raise InvalidSettings(
+            f"{known}: asv cannot describe the machine {machine!r} there; "
+            "set HOME to a folder that can be written, or move the file away if it is damaged"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import DamagedCeilings, JournalError
@@ -18,15 +19,36 @@ if TYPE_CHECKING:
 
 CEILINGS_FORMAT = 2
 _READABLE_FORMATS = {1, CEILINGS_FORMAT}
+_MOST_AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestProbe:
-    """Best times of the fixed work that tells the machine's speed, in seconds by part; under which conditions."""
+    """Best times of the fixed work that tells the machine's speed, in seconds by part; under which conditions.
+
+    Raises: ValueError or TypeError for what is no number or no time.
+    """
 
     seconds: Mapping[str, float]
     measured_at: str
     conditions: Mapping[str, Scalar]
+
+    def __post_init__(self) -> None:
+        moment_from_text(self.measured_at)
+        for part, seconds in self.seconds.items():
+            if not isinstance(seconds, int | float):
+                raise TypeError(f"{part} is {seconds!r}, and no time")
+
+
+def moment_from_text(text: str) -> datetime:
+    """Return an ISO 8601 time, of UTC where it names no zone. Raises: ValueError, TypeError."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_of_a_wrong_clock(measured_at: datetime, *, now: datetime) -> bool:
+    """Return whether what was measured then has a time still to come: it would never be old."""
+    return measured_at - now > _MOST_AHEAD
 
 
 def kept_ceilings(data_dir: Path, *, machine: str, environment: str) -> Ceilings | None:
@@ -78,7 +100,7 @@ def _content(path: Path, machine: str) -> dict[str, Any]:
             value_from_json(BestProbe, known)
     except FileNotFoundError:
         return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probes": {}}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         damage = f"the file of ceilings {path} {_damage(error)}"
         raise DamagedCeilings(damage, mend="move it away, and they are measured anew") from error
     if written not in _READABLE_FORMATS:

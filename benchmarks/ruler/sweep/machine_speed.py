@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.measure.statistics import better_times_s
-from benchmarks.ruler.sweep.machine_file import BestProbe, keep_probe, kept_probe
+from benchmarks.ruler.sweep.machine_file import BestProbe, is_of_a_wrong_clock, keep_probe, kept_probe, moment_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +61,8 @@ class MachineSpeed:
         self._conditions = {name: conditions.get(name) for name in _CONDITIONS}
         known = kept_probe(self._data_dir, machine=self._machine, environment=self._environment)
         if known is not None and all(known.conditions.get(name) == value for name, value in self._conditions.items()):
-            age = (now or datetime.now(UTC)) - datetime.fromisoformat(known.measured_at)
-            if age <= LONGEST_KEPT:
+            measured_at, now = moment_from_text(known.measured_at), now or datetime.now(UTC)
+            if now - measured_at <= LONGEST_KEPT and not is_of_a_wrong_clock(measured_at, now=now):
                 self._kept = replace(known, seconds={part: s for part, s in known.seconds.items() if _is_time(s)})
 
     def see(self, conditions: Mapping[str, Any]) -> None:

@@ -20,10 +20,11 @@ from rich.markup import escape
 
 from benchmarks.ruler.errors import JournalError, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
 from benchmarks.ruler.plan.axes_files import NAMED_AXES, axes_from_settings
 from benchmarks.ruler.plan.filters import refuse_unknown_values
-from benchmarks.ruler.plan.plugins import refuse_broken_module
+from benchmarks.ruler.plan.plugins import refuse_broken_module, refuse_taken_names
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import axes_name, settings_from_environment, words
 from benchmarks.ruler.record.durable import write_whole
@@ -37,6 +38,7 @@ from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.progress import Progress
 from benchmarks.ruler.sweep.summary import announce, sum_up
 from benchmarks.ruler.sweep.sweep_plan import empty_sweep, plan_sweep, read_plan, write_plan
+from benchmarks.ruler.worker.process import refuse_unusable_cache
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
@@ -80,7 +82,9 @@ class _Output(Console):
     "--directly", hidden=True, metavar="COMMAND", help="Measure for it, without asv, which keeps no record then."
 )
 @click.option("--heading", hidden=True, metavar="TEXT", help="Line to print once the options are found to be right.")
-@click.option("--selection", type=Path, hidden=True, help="File for the values that choose what was measured.")
+@click.option(
+    "--selection", type=Path, hidden=True, help="File for the values that choose what was measured, if anything was."
+)
 def main(  # noqa: PLR0913 - its options
     *,
     axes: str | None,
@@ -113,7 +117,9 @@ def main(  # noqa: PLR0913 - its options
                 filters=filters,
             )
             refuse_uncommitted_changes(settings)
+            refuse_unusable_cache()
             if settings.provider_module is not None:
+                refuse_taken_names(settings.provider_module, OURS)
                 refuse_broken_module(settings.provider_module)
             say = partial(console.print, markup=False, soft_wrap=True)
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
@@ -125,7 +131,7 @@ def main(  # noqa: PLR0913 - its options
                     sweep, end = run_directly(console, settings, sweep, reader, display=Display(console)), None
                 else:
                     sweep, end = run_asv(console, settings, sweep, reader)
-            if selection is not None:
+            if selection is not None and sweep.recorded.timings:
                 write_whole(selection, json.dumps(selection_from_sweep(sweep)))
             sys.exit(sum_up(console, sweep, end, settings))
     except RulerError as error:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import usable_cpus
+from benchmarks.ruler.plan.units import count_of
 from benchmarks.ruler.record.outcome import FAILURES, State
 from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.machine_file import kept_ceilings
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.asv_process import AsvEnd
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
+_CONSEQUENCE = re.compile(r"setup_cache failed|Setting up \S+ +failed")
+# With less, nothing that a sweep writes can be told to have been kept.
+_LEAST_FREE_BYTES = 2**16
 # For the estimate alone: the start of a worker, asv's replay of an operation, and a first call in a worker of its own.
 _WORKER_S, _REPLAY_S, _FIRST_CALL_S = 5.0, 2.0, 6.0
 
@@ -37,11 +44,15 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
         seconds += len(points) * _FIRST_CALL_S
     console.print(f"commit   {plan.run.commit[:8]} {plan.run.commit_subject or ''}", soft_wrap=True, markup=False)
     console.print(f"machine  {plan.run.machine}, {plan.run.environment}", soft_wrap=True, markup=False)
+    if plan.device is DeviceKind.CPU and missing and plan.threads > (usable := usable_cpus()):
+        shared = f"{plan.threads} share {count_of(usable, 'processor')}, and wait for each other at every call"
+        console.print(f"[yellow]threads[/yellow]  {shared}; FUSEBENCH_THREADS={usable} does not", soft_wrap=True)
     n_recorded = len(points) - len(missing)
     recorded = f", {n_recorded} recorded already" if n_recorded else ""
     estimate = f"; about {text_from_seconds(seconds)}" if missing else ""
+    groups = count_of(len(plan.groups), "group")
     console.print(
-        f"points   {len(points)} in {len(plan.groups)} groups of the {plan.axes.name} axes{recorded}{estimate}",
+        f"points   {len(points)} in {groups} of the {plan.axes.name} axes{recorded}{estimate}",
         soft_wrap=True,
         markup=False,
     )
@@ -70,13 +81,17 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Setting
         console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
     status = end.status if end else 0
     if n_missing and is_time_up(settings) and not status:
-        console.print(f"[yellow]the time is up:[/yellow] {n_missing} points are left for the next run", soft_wrap=True)
+        left = f"{count_of(n_missing, 'point')} {'is' if n_missing == 1 else 'are'} left for the next run"
+        console.print(f"[yellow]the time is up:[/yellow] {left}", soft_wrap=True)
         return ExitCode.FAILED if failed else ExitCode.FINE
     if n_missing or status:
         # With every point in the journal, what failed is asv's own record of them.
-        lacking = f"{n_missing} points were not measured, or by fewer than {sweep.plan.axes.visits} visits"
+        too_few = f", or by fewer than {sweep.plan.axes.visits} visits" if sweep.plan.axes.visits > 1 else ""
+        lacking = f"{count_of(n_missing, 'point')} {'was' if n_missing == 1 else 'were'} not measured{too_few}"
         n_silent = sum(len(group.contenders) for group in sweep.unprofiled())
-        unprofiled = f", and {n_silent} points have no profile" if n_silent else ""
+        unprofiled = (
+            f", and {count_of(n_silent, 'point')} {'has' if n_silent == 1 else 'have'} no profile" if n_silent else ""
+        )
         problem = lacking if n_missing else f"asv did not keep its record{unprofiled}"
         printed = f"; asv printed ({end.log}):" if end else ""
         console.print(f"[red]{problem}[/red]{printed}", soft_wrap=True)
@@ -110,8 +125,15 @@ def _as_expected(sweep: Sweep) -> str | None:
 
 
 def _lines_about_failures(log: Path) -> list[str]:
-    """Return the lines of asv's output about a failure, or its last ones if there is none."""
+    """Return the lines of asv's output about a failure, or its last ones if there is none; why, if it is empty."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    if not any(lines):
+        is_full = disk_usage(log.parent).free < _LEAST_FREE_BYTES
+        return [
+            f"nothing: no room is left on the disk of {log.parent}; make some, and run again" if is_full else "nothing"
+        ]
     telling = [line for line in lines if re.search("error|failed|exception", line, re.IGNORECASE)]
     ours = [line for line in telling if "asv: skipped" not in line]
-    return list(dict.fromkeys(ours))[-8:] or lines[-8:]
+    # What follows from a cause, for each suite and benchmark anew, says nothing of it.
+    causes = [line for line in ours if not _CONSEQUENCE.search(line)]
+    return list(dict.fromkeys(causes or ours))[-8:] or lines[-8:]

@@ -13,7 +13,7 @@ from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import speed_in_words
 from benchmarks.ruler.sweep.journal_lines import judged_line
-from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings
+from benchmarks.ruler.sweep.machine_file import is_of_a_wrong_clock, keep_ceilings, kept_ceilings, moment_from_text
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.protocol import CeilingsRequest
 
@@ -47,19 +47,16 @@ def why_outdated(kept: Ceilings, *, now: datetime, since: str | None) -> str | N
 
     since: start of a run that measures everything anew, ISO 8601; None for another run.
     """
-    measured_at = _moment(kept.measured_at)
-    if since is not None and measured_at < _moment(since):
+    measured_at = moment_from_text(kept.measured_at)
+    if since is not None and measured_at < moment_from_text(since):
         return "this run measures everything anew"
+    if is_of_a_wrong_clock(measured_at, now=now):
+        return f"the clock said {kept.measured_at} when they were measured, which is still to come"
     if kept.slow_rounds and now - measured_at > LONGEST_KEPT_OF_SLOW:
         return "the machine was slow when they were measured"
     if now - measured_at > LONGEST_KEPT:
         return f"they are {(now - measured_at).days} days old"
     return None
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def highest(one: Ceilings, other: Ceilings) -> Ceilings:

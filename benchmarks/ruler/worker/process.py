@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
+from benchmarks.ruler.plan.printable import printable, with_printable_texts
 from benchmarks.ruler.plan.settings import ROOT, usable_cpus
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State, is_out_of_memory
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.worker.protocol import CeilingsRequest, Request
 
+_COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 _POLL_S = 0.2
 _LONGEST_START_S = 300.0
 # Processes that compile for inductor; each takes about a GB of memory.
@@ -83,6 +86,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._errors_of_others = 0
         self._pending = b""
         self._current: CurrentContender | None = None
         self.hello: dict[str, Any] | None = None
@@ -103,6 +107,7 @@ class WorkerProcess:
         module = ("--provider-module", str(self._provider_module)) if self._provider_module else ()
         self._errors.seek(0)
         self._errors.truncate()
+        self._errors_of_others = 0
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "benchmarks.ruler.worker.main"),
@@ -165,6 +170,7 @@ class WorkerProcess:
             return Answer(messages=(), conditions={}, death=death)
         assert self._process is not None and self._process.stdin is not None and self._current is not None  # noqa: S101, PT018 - start() saw to it
         self._current.clear()
+        self._errors_of_others = self._n_printed()
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
@@ -175,6 +181,7 @@ class WorkerProcess:
     def _listen(self, *, until: str, limit_s: float) -> Answer:
         messages: list[dict[str, Any]] = []
         last_sign, last_count = time.monotonic(), -1
+        printed = self._errors_of_others
         while True:
             for message in self._received():
                 last_sign = time.monotonic()
@@ -182,9 +189,12 @@ class WorkerProcess:
                     messages.append(message)
                     return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
                 messages.append(message)
+            printed_before, printed = printed, self._n_printed()
             index, count = self._current.read() if self._current else (None, 0)
             if count != last_count:
                 last_sign, last_count = time.monotonic(), count
+                # What was printed before the last look, at which another contender ran, is not this one's reason.
+                self._errors_of_others = printed_before
             death = self._death(index, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
             if death is not None:
                 return Answer(messages=tuple(messages), conditions={}, death=death)
@@ -199,7 +209,7 @@ class WorkerProcess:
             self._process.wait()
             return []
         *lines, self._pending = (self._pending + chunk).split(b"\n")
-        return [json.loads(line) for line in lines]
+        return [with_printable_texts(json.loads(line)) for line in lines]
 
     def _death(self, contender_index: int | None, *, hung: bool, limit_s: float) -> Death | None:
         assert self._process is not None  # noqa: S101 - only while one runs
@@ -224,10 +234,14 @@ class WorkerProcess:
             from_outside=-code in _SIGNALS_FROM_OUTSIDE,
         )
 
+    def _n_printed(self) -> int:
+        return os.fstat(self._errors.fileno()).st_size
+
     def _last_line(self) -> str:
-        self._errors.seek(0)
-        lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip()[:300] if lines else ""
+        """Return the last line that the worker printed since the contender that runs had its turn; empty if none."""
+        printed = os.pread(self._errors.fileno(), self._n_printed() - self._errors_of_others, self._errors_of_others)
+        lines = [line for line in printed.decode(errors="replace").splitlines() if line.strip()]
+        return printable(lines[-1].strip()[:300]) if lines else ""
 
 
 def python_path() -> str:
@@ -247,3 +261,19 @@ def worker_environment(device: DeviceKind, environ: Mapping[str, str] | None = N
         # Kineto greets on stderr, which is kept for a death's reason.
         "KINETO_LOG_LEVEL": "99",
     }
+
+
+def refuse_unusable_cache(environ: Mapping[str, str] | None = None) -> None:
+    """Refuse a folder for torch's compiler that cannot be made: torch would not import it, which fails every contender.
+
+    environ: the process's own by default. Raises: InvalidSettings.
+    """
+    if not (folder := (os.environ if environ is None else environ).get(_COMPILERS_CACHE)):
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - what torch does with it
+    except OSError as error:
+        raise InvalidSettings(
+            f"{_COMPILERS_CACHE}={folder}: cannot be made ({error.strerror}), and torch imports its compiler with it "
+            "alone; name a folder that can be written, or unset it"
+        ) from error

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.checks.fused_table import BATCHES, DIMS_AND_HIDDENS
 from benchmarks.ruler.errors import InvalidAxes
+from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.axes import FULL, HISTORY, QUICK, RIVALS, groups, resolve_dim
 from benchmarks.ruler.plan.axes_files import axes_from_settings, axes_from_toml
 from benchmarks.ruler.plan.filters import Filters, refuse_unknown_values, selected
@@ -144,6 +145,21 @@ def test_axes_from_a_file_take_the_rest_from_quick(tmp_path):
         ('dims = ["hidden/3"]', "dims holds 'hidden/3'"),
         ("budget_s = -1", "budget_s is -1"),
         ("dtypes = 3", "dtypes is a table"),
+        ("batches = [true]", "batches is .*at least one int"),
+        ("dims = [true]", "dims is .*at least one int or str"),
+        ("budget_s = true", "budget_s is True"),
+        ("budget_s = inf", "budget_s is inf"),
+        ("visits = 1000000000000", "visits is 10+; it is a whole number from 1 to 1000"),
+        ('dtypes.cpu = ["float99"]', "dtypes.cpu holds 'float99'; choose from float64, float32, bfloat16, float16"),
+        ('dtypes.tpu = ["float32"]', "dtypes holds 'tpu'; choose from cpu, cuda"),
+        ('activations.mlp = ["gelux"]', "activations.mlp holds 'gelux'; choose from relu, silu"),
+        ('activations.mlp = ["none"]', "activations.mlp holds 'none'; choose from relu, silu"),
+        ('activations.conv = ["gelu"]', "activations holds 'conv'; choose from linear, mlp, gated_mlp"),
+        ('providers = [""]', "providers holds ''; a provider has a name"),
+        ('providers = ["fused:zip"]', "providers: .*'zip' is not a layout of weights"),
+        ("[[also]]\nvisits = 5", "also holds visits, which is of all parts alike"),
+        ("[[also]]\nbudget_s = 5", "also holds budget_s, which is of all parts alike"),
+        ("also = " + 3000 * "[" + 3000 * "]", "nested too deeply"),
         ("not toml", "mine.toml"),
     ],
 )
@@ -153,6 +169,23 @@ def test_a_bad_file_of_axes_is_named_with_its_key(tmp_path, content, message):
     with pytest.raises(InvalidAxes, match=message) as raised:
         axes_from_toml(path)
     assert str(path) in str(raised.value)
+
+
+def test_a_provider_that_is_named_twice_takes_part_once(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('providers = ["eager", "eager", "fused", "fused:plain"]\n', encoding="utf-8")
+    for group in groups(axes_from_toml(path), operation="mlp", device=DeviceKind.CPU):
+        assert [str(each) for each in group.contenders] == ["eager", "fused"]
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_axes_may_hold_every_activation_and_dtype_that_a_workload_has(operation, tmp_path):
+    path = tmp_path / "mine.toml"
+    activations = [*work.ACTIVATIONS, *(["none"] if operation is Operation.LINEAR else [])]
+    path.write_text(f"activations.{operation} = {activations}\ndtypes.cpu = {list(work.DTYPES)}\n", encoding="utf-8")
+    found = groups(axes_from_toml(path), operation=operation, device=DeviceKind.CPU)
+    assert {group.shape.dtype for group in found} == set(work.DTYPES)
+    assert {group.shape.activation or "none" for group in found} == set(activations)
 
 
 def test_unknown_axes_are_refused_with_the_choices():

@@ -8,8 +8,14 @@ import pytest
 import torch
 
 from benchmarks.ruler.errors import InvalidProviderModule
+from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes_files import axes_from_settings
-from benchmarks.ruler.plan.plugins import expectations_in_module, names_in_module, refuse_broken_module
+from benchmarks.ruler.plan.plugins import (
+    expectations_in_module,
+    names_in_module,
+    refuse_broken_module,
+    refuse_taken_names,
+)
 from benchmarks.ruler.plan.points import Contender, Operation, Weights
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.providers import registry as providers
@@ -60,6 +66,8 @@ def test_names_are_read_without_running_the_file(tmp_path):
         ("PROVIDERS = {}", "holds no PROVIDERS"),
         ("PROVIDERS = {1: None}", "names written out"),
         ("def (", "cannot be read as Python"),
+        ("PROVIDERS = {'mine:packed': None}", "'mine:packed' in PROVIDERS holds a colon"),
+        ("PROVIDERS = {'a,b': None}", "'a,b' in PROVIDERS holds a colon, a comma"),
     ],
 )
 def test_a_module_without_providers_is_refused_by_name(tmp_path, content, message):
@@ -68,6 +76,28 @@ def test_a_module_without_providers_is_refused_by_name(tmp_path, content, messag
     with pytest.raises(InvalidProviderModule, match=message) as raised:
         names_in_module(path)
     assert str(path) in str(raised.value)
+
+
+def test_providers_may_be_annotated(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("PROVIDERS: dict[str, object]\nPROVIDERS: dict[str, object] = {'a': None}\n")
+    assert names_in_module(path) == ("a",)
+
+
+@pytest.mark.parametrize("name", ["eager", "fused", "onnxruntime", "liger-mlp", "compiled-max-autotune"])
+def test_a_name_of_ours_is_refused_since_ours_would_be_measured_in_its_place(tmp_path, name):
+    assert {*providers.PROVIDERS, *providers.PACKED_PROVIDERS} == OURS
+    path = tmp_path / "mine.py"
+    path.write_text(f"PROVIDERS = {{'mine': None, {name!r}: None}}\n")
+    with pytest.raises(InvalidProviderModule, match=f"mine.py: '{name}' is a provider of fusebench.*another name"):
+        refuse_taken_names(path, OURS)
+
+
+def test_what_a_module_raises_is_told_printably(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("PROVIDERS = {'a': None}\nraise ValueError('\x1b[31mred')\n")
+    with pytest.raises(InvalidProviderModule, match=r"ValueError: \\x1b\[31mred"):
+        refuse_broken_module(path)
 
 
 def test_a_module_that_fails_when_it_is_run_is_refused_before_anything_is_measured(readme_example, tmp_path):

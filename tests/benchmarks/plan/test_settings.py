@@ -16,6 +16,7 @@ from benchmarks.ruler.plan.settings import Settings, environment_from_settings, 
 
 ROOT = Path(__file__).parents[3]
 words = st.text("abcdefghijklmnop0123456789:-", min_size=1)
+texts = st.text(st.characters(exclude_categories=["C"]))
 lists = st.lists(words).map(tuple)
 paths = words.map(lambda word: Path("/data") / word)
 some_settings = st.builds(
@@ -37,7 +38,9 @@ some_settings = st.builds(
     until=st.none() | st.floats(1.0, 1e12),
     last_visit=st.none() | st.integers(1, 9),
     traced_batches=lists,
-    conditions=st.dictionaries(words, st.text(), max_size=3).map(lambda found: tuple(found.items())),
+    conditions=st.dictionaries(words, st.text(st.characters(exclude_categories=["C"])), max_size=3).map(
+        lambda found: tuple(found.items())
+    ),
     host=st.none() | words,
     plan=st.none() | paths,
     progress=st.none() | paths,
@@ -73,6 +76,7 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_CONDITIONS", "rack 7", "Expecting value"),
         ("FUSEBENCH_CONDITIONS", '{"rack": 7}', "object of texts"),
         ("FUSEBENCH_UNTIL", "soon", "could not convert"),
+        ("FUSEBENCH_UNTIL", "nan", "a number of seconds since 1970"),
         ("FUSEBENCH_POINT_LIMIT_S", "-1", "above 0"),
         ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
         ("FUSEBENCH_UNCOMMITTED", "yes", "choose from 0, 1"),
@@ -82,6 +86,24 @@ def test_an_empty_variable_counts_as_unset():
 def test_a_variable_that_cannot_be_parsed_is_named(name, text, message):
     with pytest.raises(InvalidSettings, match=f"{name}={text}: .*{message}"):
         settings_from_environment({name: text})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("FUSEBENCH_MACHINE", "box\udcff"),
+        ("FUSEBENCH_MACHINE", "box\n"),
+        ("FUSEBENCH_HOST", "\x1b[31m"),
+        ("FUSEBENCH_RUN_ID", "\udcff"),
+        ("FUSEBENCH_CONDITIONS", '{"rack": "\\ud800"}'),
+        ("FUSEBENCH_CONDITIONS", '{"\\u0000": "7"}'),
+    ],
+)
+def test_a_text_that_no_journal_or_database_holds_is_refused_and_told_printably(name, text):
+    with pytest.raises(InvalidSettings, match=f"(?s){name}=.*: a text in UTF-8 without control characters") as raised:
+        settings_from_environment({name: text})
+    str(raised.value).encode()
+    assert "\x1b" not in str(raised.value)
 
 
 def test_every_variable_is_documented():

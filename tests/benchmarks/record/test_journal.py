@@ -79,3 +79,12 @@ def test_every_key_of_a_line_is_in_the_documented_format(path, timing_line, prof
         values = json.loads(line)
         for key in [*values, *values["run"], *values["point"]]:
             assert f"`{key}`" in documented, key
+
+
+def test_a_journal_that_cannot_be_read_is_named_once_with_what_to_do(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError) as raised:
+        journal.JournalReader(tmp_path / "file" / "a.jsonl").read()
+    assert str(raised.value) == (
+        f"{tmp_path}/file/a.jsonl: cannot be read (Not a directory); mend that, or set FUSEBENCH_DATA to another folder"
+    )

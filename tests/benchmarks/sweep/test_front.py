@@ -78,7 +78,7 @@ def test_it_prints_the_operation_it_measured_and_no_other(measured):
 
 def test_it_says_how_many_groups_are_left_within_80_columns(measured):
     _, _, said, _ = measured
-    assert "points   2 in 1 groups of the" in said
+    assert "points   2 in 1 group of the" in said
     assert "timing mlp: visit 1 of 1, 1 of 1 groups" in said
     progress = said[said.index("timing mlp") : said.index("values stored")].splitlines()[:-1]
     assert max(map(len, progress)) <= 80

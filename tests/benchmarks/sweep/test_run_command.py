@@ -17,10 +17,12 @@ from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.replay import suite
+from benchmarks.ruler.sweep import run as sweep_run
+from benchmarks.ruler.sweep.asv_process import AsvEnd, name_machine
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.run import main as sweep_run
 from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
+from benchmarks.ruler.worker.process import refuse_unusable_cache
 from results.commands.measuring import tower
 from results.commands.measuring.run import run
 from results.exit_codes import ExitCode
@@ -255,7 +257,38 @@ def test_a_heading_is_printed_once_the_options_are_right_and_not_before(monkeypa
     monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
     asked = ["--directly", "noise", "--uncommitted", "--heading", "Round 1 of 5"]
     for operation, is_printed in (("mlp", True), ("no-such-operation", False)):
-        said = CliRunner().invoke(sweep_run, [*asked, "--operation", operation])
+        said = CliRunner().invoke(sweep_run.main, [*asked, "--operation", operation])
         assert said.exit_code == ExitCode.WRONG_USAGE
         assert ("Round 1 of 5" in said.output) is is_printed
         assert ("stopped before measuring" in said.output) is is_printed
+
+
+def test_a_home_that_asv_cannot_write_is_told_with_what_to_do(monkeypatch, tmp_path):
+    home = tmp_path / "home"
+    home.touch()
+    monkeypatch.setenv("HOME", str(home))
+    with (tmp_path / "log").open("wb") as log, pytest.raises(InvalidSettings, match=f"{home}/.*; set HOME to a folder"):
+        name_machine("box", output=log.fileno())
+
+
+def test_a_cache_of_the_compiler_that_cannot_be_made_is_refused_and_blamed_on_no_contender(tmp_path):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "x"
+    command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--uncommitted"]
+    environ = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder), "FUSEBENCH_DATA": str(tmp_path / "data")}
+    ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert f"TORCHINDUCTOR_CACHE_DIR={folder}: cannot be made (Not a directory)" in ended.stdout
+    assert ended.returncode == ExitCode.WRONG_USAGE
+    refuse_unusable_cache({"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "new")})
+    refuse_unusable_cache({})
+
+
+def test_a_run_of_which_nothing_was_recorded_chooses_nothing_to_show(monkeypatch, tmp_path, lock):
+    log, selection = tmp_path / "log", tmp_path / "selection.json"
+    log.write_text("Error: asv fell over\n")
+    monkeypatch.setattr(sweep_run, "run_asv", lambda _, __, sweep, ___: (sweep, AsvEnd(status=1, log=log)))
+    environ = {"FUSEBENCH_DATA": str(tmp_path / "data"), "FUSEBENCH_LOCK_FILE": str(lock), "FUSEBENCH_DEVICE": "cpu"}
+    done = CliRunner().invoke(sweep_run.main, ["--uncommitted", "--selection", str(selection)], env=environ)
+    assert done.exit_code == ExitCode.FAILED
+    assert "asv fell over" in done.output
+    assert not selection.exists()

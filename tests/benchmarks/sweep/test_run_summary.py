@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -11,18 +12,21 @@ from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep import summary
 from benchmarks.ruler.sweep.asv_process import AsvEnd
 from benchmarks.ruler.sweep.summary import sum_up
 from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, Sweep
+
+PRINTED = "all well\nError: the disk is full\n"
 
 
 @pytest.fixture
 def summed_up(tmp_path, run, shape, timing_line):
     """The exit code and the words for one point of that outcome, or for none, and for asv's exit status."""
 
-    def say(outcome=timing_line.outcome, *, status=0, profiles=None, until=None, n_visits=1):
+    def say(outcome=timing_line.outcome, *, status=0, profiles=None, until=None, n_visits=1, printed=PRINTED):
         log = tmp_path / "asv-run.log"
-        log.write_text("all well\nError: the disk is full\n")
+        log.write_text(printed)
         contender = Contender(provider="fused")
         timings = {} if outcome is None else {(shape, contender): replace(timing_line, outcome=outcome)}
         plan = Plan(
@@ -49,7 +53,7 @@ def test_a_measured_point_needs_no_words(summed_up):
 def test_a_point_that_lacks_visits_is_said_to(summed_up):
     code, said = summed_up(n_visits=3)
     assert code == ExitCode.FAILED
-    assert "1 points were not measured, or by fewer than 3 visits" in said
+    assert "1 point was not measured, or by fewer than 3 visits" in said
 
 
 def test_what_failed_is_named_with_its_reason_whatever_brackets_it_holds(summed_up):
@@ -67,14 +71,28 @@ def test_what_is_unavailable_is_said_and_is_no_failure(summed_up):
 def test_points_that_were_not_measured_fail_with_what_asv_said(summed_up):
     code, said = summed_up(None)
     assert code == ExitCode.FAILED
-    assert "1 points were not measured" in said
+    assert "1 point was not measured; asv printed" in said
     assert "Error: the disk is full" in said
+
+
+@pytest.mark.parametrize(("free", "words"), [(0, "nothing: no room is left on the disk of"), (2**30, "nothing")])
+def test_an_asv_that_could_not_even_print_is_told_with_its_disk(summed_up, monkeypatch, free, words):
+    monkeypatch.setattr(summary, "disk_usage", lambda _: SimpleNamespace(free=free))
+    _, said = summed_up(None, printed="")
+    assert said.splitlines()[1].startswith(words)
+
+
+def test_the_cause_is_told_and_not_what_followed_for_each_benchmark(summed_up):
+    followed = [f"[{n} %] ··· mlp.Mlp.track_{n} skipped (setup_cache failed)" for n in range(20)]
+    printed = ["UnknownError: git knows no commit", "[1 %] ··· Setting up mlp:14        failed", *followed]
+    _, said = summed_up(None, printed="\n".join(printed))
+    assert said.splitlines()[1:] == ["UnknownError: git knows no commit"]
 
 
 def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summed_up):
     code, said = summed_up(status=1)
     assert code == ExitCode.FAILED
-    assert "asv did not keep its record, and 1 points have no profile" in said
+    assert "asv did not keep its record, and 1 point has no profile" in said
 
 
 def test_an_asv_that_failed_after_the_profiles_lost_none(summed_up, profile_line):
@@ -105,4 +123,24 @@ def test_how_many_profiles_are_as_expected_is_said_and_a_difference_is_no_failur
 def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up):
     code, said = summed_up(None, until=1.0)
     assert code == ExitCode.FINE
-    assert "the time is up: 1 points are left for the next run" in said
+    assert "the time is up: 1 point is left for the next run" in said
+
+
+@pytest.mark.parametrize(("threads", "is_told"), [(2, False), (3, True)])
+def test_more_threads_than_processors_are_told_before_they_are_measured(
+    monkeypatch, tmp_path, run, shape, threads, is_told
+):
+    monkeypatch.setattr(summary, "usable_cpus", lambda: 2)
+    plan = Plan(
+        run=run,
+        path=tmp_path / "j.jsonl",
+        device=DeviceKind.CPU,
+        threads=threads,
+        axes=QUICK,
+        groups=(Group(shape=shape, contenders=(Contender(provider="eager"),)),),
+    )
+    out = io.StringIO()
+    sweep = Sweep(plan=plan, recorded=Recorded(timings={}, profiles={}))
+    summary.announce(Console(file=out, width=200), sweep, Settings(data_dir=tmp_path))
+    assert ("threads  3 share 2 processors" in out.getvalue()) is is_told
+    assert ("FUSEBENCH_THREADS=2 does not" in out.getvalue()) is is_told

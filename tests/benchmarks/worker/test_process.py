@@ -4,10 +4,12 @@ import subprocess
 
 import pytest
 
-from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.worker import process
+from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import worker_environment
+from benchmarks.ruler.worker.protocol import Request, Task
 
 THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 
@@ -39,6 +41,34 @@ def test_a_worker_that_ends_for_want_of_memory_says_so(monkeypatch, raised, stat
         death = worker.start()
     assert death.state is state
     assert raised.partition("(")[0].rpartition(".")[2] in death.reason
+
+
+def test_what_a_provider_raises_is_a_reason_that_a_journal_a_database_and_a_terminal_hold(tmp_path, shape):
+    module = tmp_path / "theirs.py"
+    module.write_text(
+        "import os, time\n"
+        "def garbles(load):\n"
+        "    raise ValueError('\\x1b[31mred\\x00 \\udcff')\n"
+        "def prints(load):\n"
+        "    print('of prints')\n"
+        "    time.sleep(1)\n"
+        "    return load.module\n"
+        "def exits(load):\n"
+        "    time.sleep(1)\n"
+        "    os._exit(3)\n"
+        "PROVIDERS = {'garbles': garbles, 'prints': prints, 'exits': exits}\n",
+        encoding="utf-8",
+    )
+    names = ("garbles", "prints", "exits")
+    request = Request(
+        task=Task.CHECK, shape=shape, contenders=tuple(Contender(provider=name) for name in names), budget_s=0.1
+    )
+    with process.WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=300.0, provider_module=module) as worker:
+        outcomes, _ = outcomes_of_group(worker, request)
+    reasons = {str(contender): outcome.reason for contender, outcome in outcomes.items()}
+    assert reasons["garbles"] == r"ValueError: \x1b[31mred\x00 \xff"
+    assert reasons["exits"] == "the worker exited with status 3"  # and not what another had printed
+    assert reasons["prints"] is None
 
 
 @pytest.mark.parametrize("device", list(DeviceKind), ids=str)
