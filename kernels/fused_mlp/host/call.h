@@ -54,6 +54,11 @@ struct Call {
         std::any_of(b.begin(), b.end(), [&](const MaybeTensor& t) { return t.has_value() && carries(*t); });
   }
 
+  // Whether a weight was made under inference mode, of which torch's layers record no gradient, or refuse to.
+  bool has_inference_weight() const {
+    return std::any_of(w.begin(), w.end(), [](const Tensor& t) { return t.defined() && t.is_inference(); });
+  }
+
   Tensor on_plain_weights() const {
     static const auto linear = typed_operator<Linear>("fused_mlp::linear");
     static const auto mlp = typed_operator<Mlp>("fused_mlp::mlp");
@@ -124,7 +129,8 @@ struct Pack {
       const Tensor& w = weights[i];
       const Source& source = sources[i];
       if (!w.defined() || w.is_inference() || w._version() != source.version || w.const_data_ptr() != source.address ||
-          w.strides() != at::IntArrayRef(source.strides) || samples_of(w) != source.samples) {
+          w.sizes() != source.weight.sizes() || w.strides() != at::IntArrayRef(source.strides) ||
+          samples_of(w) != source.samples) {
         return false;
       }
     }

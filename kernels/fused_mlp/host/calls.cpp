@@ -211,6 +211,7 @@ PyObject* call_module(PyObject*, PyObject* const* args, Py_ssize_t n) {
       !read(attribute(module, names().recompute), call.recompute)) {
     return other_way();
   }
+  if (at::GradMode::is_enabled() && call.has_inference_weight()) return other_way();
   PyObject* packed = attribute(module, names().packed);
   if (packed == nullptr || packed == Py_None || at::GradMode::is_enabled() ||
       at::autocast::is_autocast_enabled(at::kCPU) || call.has_tangent()) {

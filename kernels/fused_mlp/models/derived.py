@@ -192,6 +192,11 @@ class BiasedGatedMLP(nn.Module):
         )
 
     @property
+    def is_plain(self) -> bool:
+        """Whether weights and biases are tensors of no subclass."""
+        return all(linear.is_plain for linear in self._linears)
+
+    @property
     def is_prepared(self) -> bool:
         """True if packed copies exist and the weights are unchanged since."""
         return all(linear.is_prepared for linear in self._linears)

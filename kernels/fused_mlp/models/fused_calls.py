@@ -79,7 +79,8 @@ class FusedCall:
         if self._may_take(x):
             if torch.compiler.is_compiling():
                 return module.forward(x)
-            with suppress(ValueError):  # of a bias that would be broadcast, or, under autocast, a weight in float64
+            # A bias that would be broadcast, under autocast a weight in float64; packs that a thread has just ended.
+            with suppress(ValueError, Unavailable):
                 return module.forward(x)
         return self._eager(owner, own_x)
 
@@ -108,7 +109,12 @@ class FusedCall:
         if x.device.type not in _DEVICES or x.dim() == 0 or x.dtype not in SUPPORTED_DTYPES:
             return False
         weights, autocast = self.own_weights(), torch.is_autocast_enabled(x.device.type)
-        if weights is None or not all(_goes_with(weight, x, autocast=autocast) for weight in weights):
+        # Biases are plain, too; what a compiler hands over are subclasses.
+        if (
+            weights is None
+            or not all(_goes_with(weight, x, autocast=autocast) for weight in weights)
+            or not (torch.compiler.is_compiling() or self.module.is_plain)
+        ):
             return False
         # A tracer of TorchScript warns where sizes are compared; there the operation refuses what does not fit.
         if not _is_traced() and self.module.weights()[0].shape[1] != x.shape[-1]:
@@ -187,7 +193,12 @@ def _has_function_mode() -> bool:
 
 
 def _goes_with(weight: torch.Tensor, x: torch.Tensor, *, autocast: bool) -> bool:
-    is_plain = torch.compiler.is_compiling() or (type(weight) in _PLAIN and weight.layout is torch.strided)
+    is_plain = torch.compiler.is_compiling() or (
+        type(weight) in _PLAIN
+        and weight.layout is torch.strided
+        # Of one made under inference mode torch's layers record no gradient, or refuse to.
+        and not (weight.is_inference() and torch.is_grad_enabled())
+    )
     return is_plain and weight.dim() == 2 and weight.device == x.device and (weight.dtype == x.dtype or autocast)
 
 

@@ -15,7 +15,7 @@ from torch.compiler import is_dynamo_compiling
 
 from fused_mlp.models.reading.contents import ATOMS, CONTAINERS, content_of, is_same, items_of
 from fused_mlp.models.reading.linear_layers import has_global_hooks
-from fused_mlp.models.reading.registers import MISSING
+from fused_mlp.models.reading.registers import MISSING, let_compilers_look_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fused_mlp.models.reading.surroundings import Surroundings
 
 _OF_EVERY_MODULE = tuple(vars(nn.Module()))
-_CALLED = frozenset(("forward", "_call_impl", "_compiled_call_impl", "weight", "bias"))
+_CALLED = ("forward", "_call_impl", "_compiled_call_impl")
 
 
 class Guard:
@@ -92,6 +92,7 @@ class Guard:
         return (
             owner is self._block
             and not has_global_hooks()
+            and self._outer.is_looked_at_again()
             and self._is_each_called_as_before()
             and self._is_each_child_as_before()
             and self._is_each_as_before(owner.training)
@@ -114,8 +115,9 @@ class Guard:
                 or "_compiled_call_impl" in held
             ):
                 return False
-            if is_dynamo_compiling() and _has_something_of_its_own(held):
-                return False
+            if is_dynamo_compiling():
+                for name in _CALLED:
+                    let_compilers_look_again(module, name)
         for kind, forward, call, call_impl in self._calls:
             if kind.forward is not forward or kind._call_impl is not call_impl:  # noqa: SLF001 - what a call runs
                 return False
@@ -170,10 +172,12 @@ class _Outer:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
+    def is_looked_at_again(self) -> bool:
+        """Return whether a compiler, if one is at work, would see all that changes later."""
+        return self._is_seen_compiled or not is_dynamo_compiling()
+
     def holds(self) -> bool:
-        """Return whether all is as it was, and a compiler that is at work would look at it again."""
-        if is_dynamo_compiling() and not self._is_seen_compiled:
-            return False
+        """Return whether all is as it was."""
         for read, before in self._read:
             for now, (value, content) in zip(read(), before, strict=True):
                 if not is_same(now, value, content):
@@ -183,17 +187,6 @@ class _Outer:
             if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         return True
-
-
-def _has_something_of_its_own(held: dict[str, Any]) -> bool:
-    """Return whether a name by which torch calls or computes a module is its own, as a compiler asks for it later, too.
-
-    That takes it for given that a name is not there, unless all are gone over.
-    """
-    for name in held:  # noqa: SIM110 - as said
-        if name in _CALLED:
-            return True
-    return False
 
 
 def _is_unseen_compiled(place: Place) -> bool:

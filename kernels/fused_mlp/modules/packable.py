@@ -91,7 +91,7 @@ class PackableModule(nn.Module):
     _operation: Operation
     _packed: PackedWeights | None = None
     __jit_ignored_attributes__ = ("_packed",)
-    __jit_unused_properties__ = ("is_prepared", "uses_onednn")
+    __jit_unused_properties__ = ("is_plain", "is_prepared", "uses_onednn")
 
     def prepare(self, *, rows: int | None = None, implementation: Implementation | str | None = None) -> PackReport:
         """Pack the weights for inference; returns who packed them, and the time and memory it took.
@@ -135,12 +135,14 @@ class PackableModule(nn.Module):
     def is_prepared(self) -> bool:
         """True if packed copies exist and the weights are unchanged since."""
         weights = self._weights_among(self._parameters_in_order())
-        return self._packed is not None and self._packed.are_current(weights)
+        packed = self._packed
+        return packed is not None and packed.are_current(weights)
 
     @property
     def uses_onednn(self) -> bool:
         """True if there are packed copies, and oneDNN made them."""
-        return self._packed is not None and self._packed.implementation is Implementation.ONEDNN
+        packed = self._packed
+        return packed is not None and packed.implementation is Implementation.ONEDNN
 
     def drop_packs(self) -> None:
         """Forget the packed copies; calls use the weights themselves until `prepare`."""
@@ -156,6 +158,11 @@ class PackableModule(nn.Module):
         Raises: InvalidArgument if the layers compute more than the operation does, by a bias for one.
         """
         return self.weights()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether weights and biases are tensors of no subclass, which would see its own layers' operations."""
+        return all(value is None or is_plain_tensor(value) for value in self._parameters_in_order())
 
     def train(self, mode: bool = True) -> PackableModule:  # noqa: FBT001, FBT002 - nn.Module's
         """Set the mode; training ends the packed copies: optimisers may step without a trace on a CPU."""
@@ -190,9 +197,9 @@ class PackableModule(nn.Module):
         parameters = self._parameters_in_order()
         if self._packed is not None:
             self._end_packs_in_training()
-        if self._packed is None or torch.compiler.is_compiling() or not may_use_packs():
+        packed = self._packed  # once: another thread may end them
+        if packed is None or torch.compiler.is_compiling() or not may_use_packs():
             return self._compute(x, parameters)
-        packed = self._packed
         weights = self._weights_among(parameters)
         if not packed.are_current(weights):
             if packed.are_changed(weights):

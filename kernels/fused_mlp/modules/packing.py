@@ -66,15 +66,17 @@ class PackedWeights:
     def are_current(self, weights: tuple[Tensor, ...]) -> bool:
         """Return whether `weights` are those that were packed, unchanged since.
 
-        A change is seen by address, version counter and strides: an optimiser's step, an in-place operation, another
-        parameter; and on the CPU by a sample of the values: a write through `weight.data` or numpy moves no counter.
+        A change is seen by address, version counter, strides and sizes: an optimiser's step, an in-place operation,
+        another parameter; and on the CPU by a sample of the values: a write through `weight.data` or numpy moves no
+        counter.
         """
-        for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
+        for (source, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
             if (
                 weight.is_inference()
                 or weight._version != version  # noqa: SLF001 - torch's own way
                 or weight.data_ptr() != address
                 or weight.stride() != strides
+                or weight.shape != source.shape
             ):
                 return False
         pairs = zip(weights, self.samples, strict=False)  # none on CUDA

@@ -9,6 +9,7 @@ from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.modules import packable
 from fused_mlp.native import fast_calls
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
@@ -71,3 +72,29 @@ def test_graphs_and_fake_tensors_hold_the_plain_op(module):
     assert called == [f"fused_mlp.{module._operation}.default"]
     with FakeTensorMode(allow_non_fake_inputs=True):
         assert module(torch.randn(3, 8)).shape == (3, 8)
+
+
+@torch.no_grad()
+def test_a_weight_cut_where_it_lies_is_computed_as_it_is_now(module):
+    """With all values alike, as where training begins at zero, no sample of them tells."""
+    last = [layer for layer in module.modules() if hasattr(layer, "weight")][-1]
+    last.weight.fill_(0.5)
+    module.prepare(implementation="onednn" if module.uses_onednn else "cpp")
+    last.weight.data = last.weight.data[:5]
+    if last.bias is not None:
+        last.bias.data = last.bias.data[:5]
+    assert not module.is_prepared
+    assert module(torch.randn(3, 8)).shape == (3, 5)
+
+
+@torch.no_grad()
+def test_a_thread_may_end_the_packs_while_another_computes(module, monkeypatch):
+    x = torch.randn(3, 8)
+    expected = module(x)
+
+    def ended_meanwhile():
+        module.drop_packs()
+        return True
+
+    monkeypatch.setattr(packable, "may_use_packs", ended_meanwhile)
+    torch.testing.assert_close(module(x), expected)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.compiler import is_dynamo_compiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,15 @@ class MISSING:
     """Value of an attribute that is not there."""
 
 
+def let_compilers_look_again(module: nn.Module, name: str) -> None:
+    """Let code that is being compiled be compiled again once a module has `name` in its own dictionary.
+
+    That it is not there, torch 2.11 to 2.14 take for given where the dictionary is asked; what an attribute is, they
+    look at again. (Going over the dictionary says it to 2.13 alone, and 2.11 cannot.)
+    """
+    getattr(module, name, None)
+
+
 class _View:
     """Attributes of a module, found in another way than its own."""
 
@@ -55,12 +65,8 @@ class Own(_View):
 
     def __getattr__(self, name: str) -> Any:
         held = self._module.__dict__
-        if torch.compiler.is_compiling():
-            # It takes it for given that a name is not there, unless all are gone over.
-            for each in held:
-                if each == name:
-                    return held[each]
-            return MISSING
+        if is_dynamo_compiling():
+            let_compilers_look_again(self._module, name)
         return held.get(name, MISSING)
 
 

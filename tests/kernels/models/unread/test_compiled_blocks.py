@@ -63,12 +63,15 @@ def written(_):
     SCALES[0] = 3.0
 
 
+kept_by_torch = pytest.mark.skipif(
+    torch.__version__.startswith("2.11."), reason="torch 2.11 compiles what a called function's defaults held then"
+)
 CHANGES = [
     (ByAProperty, threefold(ByAProperty)),
     (ByAPropertyHeld, threefold(Settings)),
-    (ByDefault, written),
+    pytest.param(ByDefault, written, marks=kept_by_torch),
     (ByName, written),
-    (ByAFunction, written),
+    pytest.param(ByAFunction, written, marks=kept_by_torch),
 ]
 
 
