@@ -87,7 +87,7 @@ def test_what_is_left_out_is_counted_with_the_command_that_lists_it(journal_stor
 def test_a_large_change_is_a_factor_as_on_the_other_pages(journal_store, journals):
     [comparison] = overview_of(journal_store(last_slower(journals))).comparisons
     [surface] = comparison.surfaces
-    worst = replace(surface.worst, ratio=20.5)
+    worst = surface.worst._replace(ratio=20.5)
     large = replace(comparison, surfaces=(replace(surface, worst=worst, n=1234, n_of=2045),))
     [listed] = surfaces_list(large, most=1)
     assert "1,234 of 2,045 series, × 20.5 where it is largest" in text_of(listed)
@@ -96,7 +96,7 @@ def test_a_large_change_is_a_factor_as_on_the_other_pages(journal_store, journal
 def test_of_a_single_series_there_is_no_largest_change(journal_store, journals):
     [comparison] = overview_of(journal_store(last_slower(journals))).comparisons
     [surface] = comparison.surfaces
-    faster = replace(surface, worst=replace(surface.worst, ratio=0.652), n=1, n_of=1)
+    faster = replace(surface, worst=surface.worst._replace(ratio=0.652), n=1, n_of=1)
     [listed] = surfaces_list(replace(comparison, surfaces=(faster,)), most=1)
     assert 'at its only series, -34.8 %"' in text_of(listed)
 

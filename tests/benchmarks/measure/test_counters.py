@@ -51,8 +51,8 @@ def test_what_an_ended_thread_computed_stays_counted():
     assert time.thread_time() - start < process_cpu_s() - before
 
 
-def test_readings_without_a_list_of_threads_are_the_processs_clock(monkeypatch):
-    monkeypatch.setattr("benchmarks.ruler.measure.counters._OWN_THREADS", Path("/nonexistent"))
+def test_readings_without_a_list_of_threads_are_the_processs_clock(monkeypatch, tmp_path):
+    monkeypatch.setattr("benchmarks.ruler.measure.counters._OWN_THREADS", tmp_path / "none")
     before = time.process_time()
     assert before <= process_cpu_s() <= time.process_time()
 
