@@ -58,7 +58,7 @@ def test_while_the_database_is_gone_the_page_says_so_and_then_shows_the_one_in_i
     is_said(opened, "The database cannot be read just now; what is shown may be old")
     opened.click("#throughput-operation")
     opened.get_by_role("option", name="linear", exact=True).click()  # what is chosen meanwhile fails in words
-    opened.wait_for_selector("#fault:has-text('could not be read just now')")
+    opened.wait_for_selector("#fault:has-text('The database is gone, or holds nothing')")
     shutil.move(tmp_path / "other.db", path)
     is_drawn(opened, "3 commits")
 
