@@ -199,8 +199,8 @@ void share(int64_t count, int64_t step, const Body& body) {
 
 // Rows that a thread takes through both products together: as many as keep the hidden tile within a part of the
 // second-level cache, if these use a weight often enough once it has been read. Else, with wide hidden layers, no tile
-// worth having stays there, and the rows are so many that weights are seldom read again (7 to 17 % faster in float32, 14
-// to 42 % on matrix tiles, which are done with a weight sooner).
+// worth having stays there, and the rows are so many that weights are seldom read again. Matrix tiles, done with a weight
+// sooner, need more rows for it.
 inline int64_t hidden_tile_rows(int64_t row_bytes, int64_t tile_rows) {
   constexpr int64_t many = 512;
   const int64_t enough = tile_rows == matrix_tile_rows ? many : 96;
