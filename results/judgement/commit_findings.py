@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.outcomes import Outcome, size_of
+from results.judgement.outcomes import Change, Outcome, size_of
 from results.judgement.sides import surface_parameters
 from results.metrics import Direction, Precision
 
@@ -98,6 +98,7 @@ def _finding(
         state=FindingState.ACKNOWLEDGED if first.known else state,
         class_=_class(judgement),
         why=first.why,
+        is_gone=first.head.state == Change.GONE,
     )
 
 

@@ -72,7 +72,7 @@ class Finding:
     known noise.
     floor: smallest relative change visible at the first point, 0.023 for 2.3 %; None where it is unknown.
     turn: whether it is for the worse. class_: the cause's class, None while nothing is known of it.
-    why: evidence in words.
+    why: evidence in words. is_gone: whether it failed since the first point is no longer measured.
     """
 
     surface: Surface
@@ -88,6 +88,7 @@ class Finding:
     state: FindingState
     class_: FindingClass | None
     why: str
+    is_gone: bool = False
 
     @property
     def benchmark(self) -> str:

@@ -49,6 +49,15 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
 
 
+class Doubt(StrEnum):
+    """Why nothing is said of a series, where measuring it again would not help; its words, or their beginning."""
+
+    CONTROL_MOVED = "machine or torch changed: eager moved, so nothing is said of kernels"
+    MOVED_TOGETHER = "more than half of all series moved together: the machine, or all code; measure the base again"
+    SINGLE_NUMBER = "a single number"
+    WITHOUT_RATIO = "numbers that are not all positive and finite have no ratio"
+
+
 # What a person can acknowledge.
 EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
 
@@ -59,8 +68,9 @@ class Verdict(NamedTuple):
     ratio: head ÷ base, or None. reason: why it is judged so, in words; None where its evidence alone says it.
     evidence: of a noisy metric that has a value at both, and a noise that is known.
     floor: the relative change that would be found in four of five cases; None where none would, however large.
-    is_doubtful: whether it was not measured well enough to be compared. known: the acknowledged change that explains
-    it, where the outcome is `known`. least_change: what was relevant here.
+    is_doubtful: whether it was not measured well enough to be compared. doubt: the kind of its reason, where that has a
+    remedy of its own. known: the acknowledged change that explains it, where the outcome is `known`.
+    least_change: what was relevant here.
     """
 
     base: SeriesValueRow
@@ -73,6 +83,7 @@ class Verdict(NamedTuple):
     evidence: Evidence | None = None
     floor: float | None = None
     is_doubtful: bool = False
+    doubt: Doubt | None = None
     known: KnownChange | None = None
     least_change: float = LEAST_RELEVANT_CHANGE
 

@@ -6,7 +6,16 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.noise import doubt_about
-from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_relevant, is_worse, outcome_of_change
+from results.judgement.outcomes import (
+    Change,
+    Doubt,
+    Outcome,
+    Verdict,
+    differs,
+    is_relevant,
+    is_worse,
+    outcome_of_change,
+)
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
@@ -20,9 +29,6 @@ if TYPE_CHECKING:
     from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
 
-MOVED_TOGETHER = "more than half of all series moved together: the machine, or all code; measure the base again"
-SINGLE_NUMBER = "a single number at the"
-WITHOUT_RATIO = "numbers that are not all positive and finite have no ratio"
 _CHANGE_OF = {
     Outcome.REGRESSION: Change.SLOWER,
     Outcome.IMPROVEMENT: Change.FASTER,
@@ -31,7 +37,7 @@ _CHANGE_OF = {
 
 
 class Context(NamedTuple):
-    """What a verdict depends on beside the series. cause: why nothing is said of it, in words, or None.
+    """What a verdict depends on beside the series. cause: why nothing is said of its times, or None.
 
     limits: which change is relevant. is_control: whether no commit of ours can
     change the series. has_spread: whether its history tells how it varies from run to run. is_paired: whether they
@@ -39,7 +45,7 @@ class Context(NamedTuple):
     """
 
     limits: Limits
-    cause: str | None = None
+    cause: Doubt | None = None
     is_control: bool = False
     has_spread: bool = False
     is_paired: bool = False
@@ -52,6 +58,7 @@ class _Finding(NamedTuple):
     is_doubtful: bool = False
     is_noise_known: bool = True
     is_decided: bool = True
+    doubt: Doubt | None = None
 
 
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
@@ -76,6 +83,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         evidence=evidence if found.is_noise_known else None,
         floor=evidence.floor if evidence is not None and found.is_decided else None,
         is_doubtful=found.is_doubtful,
+        doubt=found.doubt,
         least_change=context.limits.least_change,
     )
 
@@ -128,7 +136,8 @@ def _without_ratio(before: float | None, after: float | None, least_change: floa
         return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
     is_large = is_relevant(before or 0.0, after or 0.0, least_change=least_change)
     outcome = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
-    return _Finding(Change.UNCERTAIN, outcome, WITHOUT_RATIO, is_doubtful=is_large)
+    doubt = Doubt.WITHOUT_RATIO
+    return _Finding(Change.UNCERTAIN, outcome, doubt.value, is_doubtful=is_large, doubt=doubt)
 
 
 def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:
@@ -140,17 +149,29 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
     undecided = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
     if context.cause is not None:
         # How all moved is a part of their noise then, and no interval of one would say anything.
-        is_known = context.cause != MOVED_TOGETHER
         return _Finding(
-            Change.UNCERTAIN, undecided, context.cause, is_doubtful=True, is_noise_known=is_known, is_decided=False
+            Change.UNCERTAIN,
+            undecided,
+            context.cause.value,
+            is_doubtful=True,
+            is_noise_known=context.cause is not Doubt.MOVED_TOGETHER,
+            is_decided=False,
+            doubt=context.cause,
         )
-    if (doubt := _doubt(base, head, evidence, metric=metric, context=context)) is not None:
+    reason, doubt = _doubt(base, head, evidence, metric=metric, context=context)
+    if reason is not None:
         is_beyond = evidence.difference.is_disturbed or not low <= 1 <= high
         is_known = bool(evidence.difference.dof) or not any(
             _is_single_number(side.row, metric) for side in (base, head)
         )
         return _Finding(
-            Change.UNCERTAIN, undecided, doubt, is_doubtful=is_beyond, is_noise_known=is_known, is_decided=False
+            Change.UNCERTAIN,
+            undecided,
+            reason,
+            is_doubtful=is_beyond,
+            is_noise_known=is_known,
+            is_decided=False,
+            doubt=doubt,
         )
     if not (evidence.is_significant and is_large):
         is_same = least < low and high < most
@@ -161,29 +182,32 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
     return _Finding(_CHANGE_OF[outcome], outcome, reason=None)
 
 
-def _doubt(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> str | None:
-    """Return why the two decide nothing, in words; None if they may."""
+def _doubt(
+    base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context
+) -> tuple[str | None, Doubt | None]:
+    """Return why the two decide nothing, in words, None if they may; and the kind of that."""
     sides = (("head", head), ("base", base))
     if evidence.difference.is_disturbed:
         found = [one.disturbed for _, side in sides for one in side.processes if one.disturbed]
-        return f"disturbed: {found[0]}"
+        return f"disturbed: {found[0]}", None
     if evidence.difference.dof or (context.has_spread and not context.is_paired):
-        return None
-    return "one undisturbed round alone" if context.is_paired else _doubt_about_one(sides, metric)
+        return None, None
+    return ("one undisturbed round alone", None) if context.is_paired else _doubt_about_one(sides, metric)
 
 
-def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> str | None:
-    """Return why one process on each side decides nothing, in words; None if it may."""
+def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> tuple[str | None, Doubt | None]:
+    """Return why one process on each side decides nothing, as `_doubt` does."""
     for name, side in sides:
         row = side.row
         if _is_single_number(row, metric):
             unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
-            return f"{SINGLE_NUMBER} {name}, of which no noise is known{unknown}"
+            doubt = Doubt.SINGLE_NUMBER
+            return f"{doubt} at the {name}, of which no noise is known{unknown}", doubt
         if metric.name in SWEEP_METRICS and (
-            doubt := doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
+            reason := doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
         ):
-            return f"{doubt} at the {name}"
-    return None
+            return f"{reason} at the {name}", None
+    return None, None
 
 
 def _is_single_number(row: SeriesValueRow, metric: Metric) -> bool:

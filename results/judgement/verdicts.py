@@ -18,13 +18,14 @@ from results.judgement.outcomes import (
     LEAST_RELEVANT_CHANGE,
     Change,
     ControlChange,
+    Doubt,
     Judgement,
     Outcome,
     Verdict,
     differs,
 )
-from results.judgement.series_verdicts import MOVED_TOGETHER, Context, verdict_on
-from results.judgement.sides import BASELINE, Side, pair_of, sides_of, with_controls
+from results.judgement.series_verdicts import Context, verdict_on
+from results.judgement.sides import Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role
 from results.rows import MeasuredAxes
@@ -225,13 +226,13 @@ def _is_common(moves: Sequence[float], least: float) -> bool:
     return abs(nearer) > least and abs(middle) > 3 * se
 
 
-def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> str | None:
+def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> Doubt | None:
     if pair is None:
         return None
     if pair.testbed in moved:
-        return f"machine or torch changed: {BASELINE} moved, so nothing is said of kernels"
+        return Doubt.CONTROL_MOVED
     if pair.testbed in shifted:
-        return MOVED_TOGETHER
+        return Doubt.MOVED_TOGETHER
     return None
 
 

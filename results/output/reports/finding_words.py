@@ -59,8 +59,7 @@ def place_in_words(finding: Finding) -> str:
 def size_in_words(finding: Finding) -> str:
     """Return the change of the worst point: a percentage, a factor, that it was 0 or is gone, or its state."""
     if finding.turn in {Turn.FAILED, Turn.FIXED}:
-        is_gone = finding.turn is Turn.FAILED and finding.why.startswith(Change.GONE)
-        return Change.GONE.value if is_gone else finding.turn.value
+        return Change.GONE.value if finding.is_gone else finding.turn.value
     is_count = finding.metric in SWEEP_METRICS and finding.turn is Turn.SLOWER
     return "from 0" if finding.ratio is None and is_count else change_in_words(finding.ratio)
 

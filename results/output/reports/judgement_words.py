@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from results.judgement.outcomes import Doubt, Outcome
 from results.judgement.run_spreads import LEAST_RUNS
-from results.judgement.series_verdicts import MOVED_TOGETHER, SINGLE_NUMBER, WITHOUT_RATIO
-from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
 from results.units import change_in_words, counted, visible_from
@@ -53,7 +52,7 @@ def shared_parameters(judgement: Judgement) -> frozenset[str]:
 def warnings(judgement: Judgement) -> list[str]:
     """Return what keeps the judgement from passing although no finding does."""
     doubtful = [verdict for verdict in judgement.verdicts if verdict.may_be_worse]
-    badly_measured = [verdict for verdict in doubtful if not _has_reason(verdict, MOVED_TOGETHER)]
+    badly_measured = [verdict for verdict in doubtful if verdict.doubt is not Doubt.MOVED_TOGETHER]
     found = []
     if n := len(badly_measured):
         look, were = ("look", "were") if n > 1 else ("looks", "was")
@@ -120,18 +119,14 @@ def how_to_be_sure(judgement: Judgement, undecided: Sequence[Verdict] | None = N
     """
     chosen = judgement.with_outcome(Outcome.UNDECIDED) if undecided is None else undecided
     special = {
-        SINGLE_NUMBER: f"a single number is judged by its history, from {LEAST_RUNS} runs at other commits on",
-        MOVED_TOGETHER: "measure the base again",
-        WITHOUT_RATIO: "",
+        Doubt.SINGLE_NUMBER: f"a single number is judged by its history, from {LEAST_RUNS} runs at other commits on",
+        Doubt.MOVED_TOGETHER: "measure the base again",
+        Doubt.WITHOUT_RATIO: "",
     }
-    others = [verdict for verdict in chosen if not any(_has_reason(verdict, reason) for reason in special)]
+    others = [verdict for verdict in chosen if verdict.doubt not in special]
     ways = [_measured_again(judgement, others)] if others else []
-    ways += [way for reason, way in special.items() if any(_has_reason(verdict, reason) for verdict in chosen)]
+    ways += [way for doubt, way in special.items() if any(verdict.doubt is doubt for verdict in chosen)]
     return "; ".join(filter(None, ways)) or "look at the numbers"
-
-
-def _has_reason(verdict: Verdict, reason: str) -> bool:
-    return verdict.reason is not None and verdict.reason.startswith(reason)
 
 
 def _measured_again(judgement: Judgement, undecided: Iterable[Verdict]) -> str:

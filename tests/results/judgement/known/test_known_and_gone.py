@@ -11,7 +11,12 @@ import sqlalchemy as sa
 from results.database.schema import Commit, Series, Triage
 from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.judgement.commit_findings import findings_of
+from results.judgement.findings import Turn
+from results.judgement.outcomes import Change, Outcome
+from results.output.reports.finding_words import size_in_words
 from results.store import open_store
+from tests import made_findings
 
 NOTE = "pays for accuracy"
 
@@ -28,6 +33,14 @@ def test_what_is_gone_can_be_known_and_taken_back(fusebench, with_gone):
     assert "retired" in fusebench("status").stdout
     assert fusebench("store", "acknowledge", head, "--undo").return_value == ExitCode.FINE
     assert fusebench(*gate).return_value == ExitCode.FAILED
+
+
+@pytest.mark.parametrize("reason", [None, "retired"])
+def test_what_is_gone_is_told_as_gone_whatever_the_reason_given(reason):
+    [failed] = [one for one in made_findings.judgement().verdicts if one.change is Change.GONE]
+    known = failed if reason is None else failed._replace(change=Change.KNOWN, outcome=Outcome.KNOWN, reason=reason)
+    [finding] = findings_of(replace(made_findings.judgement(), verdicts=(known,)))
+    assert (finding.turn, size_in_words(finding)) == (Turn.FAILED, "gone")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from results.judgement.comparison.differences import Difference
 from results.judgement.comparison.evidence import Evidence
-from results.judgement.outcomes import Change, Outcome
+from results.judgement.outcomes import Change, Doubt, Outcome
 from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import sides_of
 from results.judgement.thresholds import Limits
@@ -69,10 +69,12 @@ class TestTimes:
         assert verdict.evidence is found
 
     @pytest.mark.parametrize(("ratio", "outcome"), [(1.2, Outcome.UNDECIDED), (1.01, Outcome.UNCHANGED)])
-    def test_a_cause_forbids_every_verdict_and_makes_it_doubtful(self, ratio, outcome):
-        verdict = judged(evidence(ratio), cause="machine or torch changed")
+    @pytest.mark.parametrize(("cause", "is_noise_known"), [(Doubt.CONTROL_MOVED, True), (Doubt.MOVED_TOGETHER, False)])
+    def test_a_cause_forbids_every_verdict_and_makes_it_doubtful(self, ratio, outcome, cause, is_noise_known):
+        verdict = judged(evidence(ratio), cause=cause)
         assert (verdict.change, verdict.outcome) == (Change.UNCERTAIN, outcome)
-        assert (verdict.why, verdict.is_doubtful) == ("machine or torch changed", True)
+        assert (verdict.why, verdict.doubt, verdict.is_doubtful) == (cause.value, cause, True)
+        assert (verdict.evidence is not None) is is_noise_known
 
     @pytest.mark.parametrize(("ratio", "expected"), [(1.2, Outcome.UNDECIDED), (0.8, Outcome.UNDECIDED)])
     def test_of_a_control_nothing_is_said(self, ratio, expected):
@@ -173,6 +175,7 @@ class TestSingleProcesses:
             assert verdict.change in {Change.SLOWER, Change.CHANGED}
         else:
             assert (verdict.change, verdict.outcome, verdict.why) == (Change.UNCERTAIN, Outcome.UNDECIDED, why)
+        assert verdict.doubt is (Doubt.SINGLE_NUMBER if why is not None and "no noise" in why else None)
 
     @pytest.mark.parametrize(
         ("low", "high", "expected"),
@@ -294,5 +297,5 @@ class TestNumbers:
         assert (verdict.change, verdict.is_doubtful, verdict.may_be_worse) == (change, is_doubtful, may_be_worse)
         assert verdict.outcome is (Outcome.UNDECIDED if is_doubtful else Outcome.UNCHANGED)
         told = "the same number" if before == after else "numbers that are not all positive and finite have no ratio"
-        assert verdict.why == told
+        assert (verdict.why, verdict.doubt) == (told, None if before == after else Doubt.WITHOUT_RATIO)
         assert verdict.ratio == (after / before if 0 < before < math.inf and 0 <= after < math.inf else None)
