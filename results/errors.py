@@ -75,6 +75,12 @@ class InvalidSettings(ResultsError):
     exit_code = int(ExitCode.WRONG_USAGE)
 
 
+class NotADecisionsFile(ResultsError):
+    """File to write decisions to that none are read from."""
+
+    exit_code = int(ExitCode.WRONG_USAGE)
+
+
 class NoRepository(ResultsError):
     """Folder that is no git repository, or git cannot be run; commits then keep their order by date."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
-from results.errors import ResultsError
+from results.errors import NotADecisionsFile, ResultsError
 from results.files.decisions import DECISIONS_NAME, DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
 from results.files.parameters import is_storable
 from results.files.records import Decided, TriageDecision
@@ -40,9 +40,9 @@ __all__ = [
 
 
 def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> AppliedDecisions:
-    """Write a decision to its file and apply it. Raises: ResultsError, OSError, UnreadableFile, StoreError."""
+    """Write a decision to its file and apply it. Raises: NotADecisionsFile, OSError, UnreadableFile, StoreError."""
     if file.name != DECISIONS_NAME:  # or it would be in no store, neither now nor rebuilt
-        raise ResultsError(
+        raise NotADecisionsFile(
             f"decisions are read from files called {DECISIONS_NAME} alone, not from {file.name}; nothing was written"
         )
     append_decision(file, record)

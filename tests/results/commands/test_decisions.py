@@ -258,6 +258,7 @@ def test_a_file_that_nothing_reads_decisions_from_is_refused(filled, arguments):
     db, file = filled
     answer = run(store, *arguments, "--db", db, "--file", file.with_name("known.toml"))
     assert "files called decisions.toml alone, not from known.toml; nothing was written" in str(answer.exception)
+    assert answer.exception.exit_code == ExitCode.WRONG_USAGE
     assert not file.parent.exists()
 
 
