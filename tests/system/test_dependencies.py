@@ -22,7 +22,7 @@ EXTRAS = {
     "results": ("results", "postgres", "parquet"),
     "dashboard": ("dashboard",),
     "tools": ("dev", "models"),
-    "tests": ("dev", "peers", "models", "fleet-slurm", "fleet-ray"),
+    "tests": ("dev", "peers", "models", "libraries", "fleet-slurm", "fleet-ray"),
 }
 # Module → why nothing declares it.
 NOT_DECLARED = {
