@@ -90,7 +90,9 @@ class Verdict(NamedTuple):
     @property
     def why(self) -> str:
         """Why it is judged so, in words; of what did not change nobody asks it, and there are thousands."""
-        return self.evidence.words if self.reason is None and self.evidence is not None else self.reason or ""
+        if self.reason is not None:
+            return self.reason
+        return "" if self.evidence is None else self.evidence.words
 
     @property
     def may_be_worse(self) -> bool:

@@ -74,6 +74,15 @@ def test_what_may_be_worse_is_doubtful_undecided_and_looks_worse(changes, expect
     assert verdict(**changes).may_be_worse is expected
 
 
+@pytest.mark.parametrize("reason", ["", "pays for accuracy", None])
+def test_why_is_the_reason_or_what_the_evidence_says(reason):
+    [with_evidence, *_] = (one for one in made_judgement().verdicts if one.evidence is not None)
+    words = with_evidence.evidence.words
+    assert words
+    assert verdict(reason=reason, evidence=with_evidence.evidence).why == (words if reason is None else reason)
+    assert verdict(reason=reason, evidence=None).why == (reason or "")
+
+
 def test_the_largest_change_comes_first_whichever_way_and_what_has_no_ratio_before_it():
     ratios = [1.1, 3.0, 0.2, None, 1.5, 0.5, 1.9]
     verdicts = (*(verdict(ratio=ratio) for ratio in ratios), verdict(Outcome.KNOWN, ratio=9.0))
