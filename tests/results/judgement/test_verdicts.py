@@ -12,6 +12,7 @@ import pytest
 from results.exit_codes import ExitCode
 from results.judgement.commit_findings import findings_of
 from results.judgement.findings import FindingState, Turn
+from results.judgement.outcomes import Doubt
 from results.judgement.run_spreads import run_spreads
 from results.judgement.verdicts import Change, Outcome, exit_code, judge
 from results.output.report import ReportFormat, rendered
@@ -220,6 +221,7 @@ class TestControls:
             judgement = self.both(eager=1.2, ours=ours)
             assert exit_code(judgement) is ExitCode.NOTHING_COMPARABLE
             assert judgement.count()[Outcome.REGRESSION] == 0
+            assert {verdict.doubt for verdict in judgement.verdicts} == {Doubt.CONTROL_MOVED}
             assert "machine or torch changed" in rendered(judgement, report_format=ReportFormat.TEXT).lower()
 
     def test_counts_are_judged_all_the_same(self):

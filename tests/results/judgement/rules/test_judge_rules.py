@@ -10,7 +10,7 @@ import pytest
 from results.exit_codes import ExitCode
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.exact_only import exact_only
-from results.judgement.outcomes import Change, ControlChange, Judgement, Outcome
+from results.judgement.outcomes import Change, ControlChange, Doubt, Judgement, Outcome
 from results.judgement.verdicts import exit_code, judge
 from tests.made_values import A, B, failed, row
 
@@ -54,7 +54,7 @@ class TestControlsThatMove:
             [found] = judged(*controls(1.0, values=values), least_change=0).controls
             assert not found.is_moved
         told = judged(suite(A, [1.0] * 12), suite(B, [1.0] * 12), least_change=0)
-        assert not any("more than half" in verdict.why for verdict in told.verdicts)
+        assert not any(verdict.doubt for verdict in told.verdicts)
 
     def test_the_limit_is_the_one_that_was_asked_for(self):
         [found] = judged(*controls(1.15, values=[1.0, 1.0, 1.0]), least_change=0.2).controls
@@ -111,7 +111,7 @@ class TestShiftOfEverything:
     )
     def test_is_no_regression_of_any(self, factors, is_shift):
         found = judged(suite(A, [1.0] * len(factors)), suite(B, factors))
-        told = {verdict.why.startswith("more than half of all series") for verdict in found.verdicts}
+        told = {verdict.doubt is Doubt.MOVED_TOGETHER for verdict in found.verdicts}
         assert told == {is_shift}
         assert [(one.is_moved, one.machine, one.environment) for one in found.shifts] == [(True, "m", "e")] * is_shift
         assert (found.count()[Outcome.REGRESSION] > 0) == (not is_shift and max(factors) > 1.05)
