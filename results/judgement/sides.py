@@ -66,7 +66,7 @@ def _side(rows: Sequence[SeriesValueRow]) -> Side:
     if len(rows) == 1:  # of most series, and told in a third of the time
         [row] = rows
         values = () if row.value is None else (row.value,)
-        return Side(row, 1, int(row.state != OK), values, row.processes or _processes(row))
+        return Side(row, 1, int(row.state != OK), values, _processes(row))
     ok = [row for row in rows if row.state == OK and row.value is not None]
     failed = [row for row in rows if row.state != OK]
     processes = tuple([process for row in ok for process in _processes(row)])
@@ -105,7 +105,7 @@ def pair_of(base: Side, head: Side) -> Pair | None:
             return None
     is_of_sweep = row.metric in SWEEP_METRICS
     provider = dict(row.parameters).get("provider") if is_of_sweep else None
-    is_baseline = is_of_sweep and is_control(row)
+    is_baseline = is_control(row)
     half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
     return Pair(
         row.series_id,
@@ -136,7 +136,7 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     """Return the control series of each of these series that has one among `rows`, by its id."""
     wanted, shapes, found = set(series_ids), dict[object, int](), dict[object, list[int]]()
     for row in rows:
-        if row.metric not in SWEEP_METRICS or "provider" not in dict(row.parameters):
+        if "provider" not in dict(row.parameters):
             continue
         key = (row.project, row.machine, row.environment, row.metric, _shape(row))
         if is_control(row):

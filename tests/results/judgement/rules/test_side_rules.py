@@ -42,10 +42,10 @@ class TestSides:
         assert side(row([1.0, 2.0])).is_repeated
 
     def test_of_several_runs_the_value_is_the_median_of_all_processes(self):
-        found = side(row([1.0, 2.0], run="a"), row([3.0, 9.0, 9.5], run="b"))
+        found = side(row([1.0, 2.0], run="a"), row([9.0], run="b"), row([3.0, 9.5], run="c"))
         assert found.row.value == 3.0
-        assert found.row.run_id == "b"
-        assert found.values == (1.5, 9.0)
+        assert found.row.run_id == "c"  # the newest is shown
+        assert found.values == (1.5, 9.0, 6.25)
 
     def test_of_two_runs_without_processes_each_run_is_one(self):
         found = side(plain(1.0, run="a"), plain(3.0, run="b"))
