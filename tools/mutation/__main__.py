@@ -39,6 +39,7 @@ TESTS = (
     ),
     "tests/results/judgement/known",
     "tests/results/judgement/rules",
+    "tests/results/judgement/spreads",
     "tests/results/judgement/explanation",
     "tests/results/output/test_floors.py",
     "tests/results/output/test_nothing_comparable.py",
