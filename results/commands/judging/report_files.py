@@ -44,7 +44,7 @@ report_option = click.option(
 
 def report_paths(reports: Sequence[str]) -> list[tuple[ReportFormat, Path]]:
     """Parse `markdown=comment.md`. Raises: click.UsageError, before anything is measured."""
-    found = []
+    found: list[tuple[ReportFormat, Path]] = []
     for text in reports:
         name, _, path = text.partition("=")
         if name not in set(ReportFormat) or not path:

@@ -22,7 +22,7 @@ from results.judgement.comparison.moderation import (
 from results.units import change_interval_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,19 +91,23 @@ def compare(
     is_paired: bool = False,
     spreads: Mapping[Hashable, Prior] | None = None,
     q: float = Q,
+    alike: Collection[Hashable] = (),
 ) -> Compared:
     """Compare two commits in all `pairs` at once, each with processes on both sides.
 
-    is_paired: as in `differences_of`; spreads, q: as in `weigh`.
+    is_paired: as in `differences_of`; spreads, q: as in `weigh`; alike: as in `observe`.
     """
-    return weigh(observe(pairs, is_paired=is_paired), spreads=spreads, q=q)
+    return weigh(observe(pairs, is_paired=is_paired, alike=alike), spreads=spreads, q=q)
 
 
-def observe(pairs: Sequence[Pair], *, is_paired: bool = False) -> Observed:
-    """Return what two commits show in all `pairs` at once, to be weighed once or more."""
+def observe(pairs: Sequence[Pair], *, is_paired: bool = False, alike: Collection[Hashable] = ()) -> Observed:
+    """Return what two commits show in all `pairs` at once, to be weighed once or more.
+
+    alike: names of pairs whose sides are one and the same, which tell nothing of how far series move.
+    """
     found, controls = differences_of(pairs, is_paired=is_paired)
     effects = np.array([one.log_ratio for one in found])
-    statistics = _moderated(pairs, found, effects)
+    statistics = _moderated(pairs, found, effects, alike)
     return Observed(
         pairs=pairs,
         is_paired=is_paired,
@@ -144,7 +148,9 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     return Compared(evidence=evidence, controls=observed.controls)
 
 
-def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers) -> Moderated:
+def _moderated(
+    pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers, alike: Collection[Hashable]
+) -> Moderated:
     """Moderate each series by its surface where that has enough series, else by its testbed."""
     variances = np.array([one.variance for one in found])
     dof = np.array([float(one.dof) for one in found])
@@ -158,7 +164,8 @@ def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numb
         families = [(prior, [surface == name for surface in surfaces]) for name, prior in priors.items()]
         parts = [(prior, repeated[np.array(chosen)]) for prior, chosen in families]
         if len(single):
-            parts.append((_pooled(effects[single], factors[single]), single))
+            moving = np.array([place for place in single if pairs[place].name not in alike], dtype=np.intp)
+            parts.append((_pooled(effects[moving], factors[moving]), single))
         for prior, part in parts:
             of_part = moderated(effects[part], variances[part], dof[part], factors=factors[part], prior=prior)
             se[part], total[part] = np.sqrt(of_part.se**2 + within[part]), of_part.dof

@@ -135,3 +135,14 @@ def test_of_many_surfaces_the_noisiest_are_listed_and_all_if_asked_for(tmp_path,
     told = run("--from-store", "--all", "--db", str(tmp_path / "asv.db")).stdout
     assert [name for name in names if f"{name} " in told] == names
     assert "--all" not in told
+
+
+def test_a_benchmark_of_two_environments_has_a_row_of_each_that_tells_them_apart(tmp_path, write_asv_run, timed):
+    from results.store import open_store
+
+    for env in ("py3.11", "py3.12"):
+        write_asv_run(tmp_path / "tree", {"s.time_it": timed(1e-3)}, commit=A, env=env)
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([tmp_path / "tree"])
+    told = run("--from-store", "--db", str(tmp_path / "asv.db")).stdout
+    assert [told.count(f"s.time_it on laptop, {env}") for env in ("py3.11", "py3.12")] == [1, 1]
