@@ -10,6 +10,7 @@ Two commits are judged here, for the gate and the dashboard alike, and so are al
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.database.fetching import gc_paused
@@ -141,13 +142,6 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
 
     What looks changed is judged again by how it varied from run to run up to now; acknowledged changes are known.
     """
-
-    def spreads_of(suspected: list[int]) -> dict[int, Prior]:
-        controls = controls_among(after, suspected)
-        found, unknown = _spreads_of(store, suspected, without=head, controls=controls, latest=MOST_RUNS)
-        # Where the latest runs do not tell it, all are read.
-        return found | _spreads_of(store, unknown, without=head, controls=controls)[0] if unknown else found
-
     judgement = judge(
         before,
         after,
@@ -155,9 +149,17 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
         head_commit=head,
         least_change=least_change,
         thresholds=thresholds,
-        spreads=spreads_of,
+        spreads=partial(spreads_before, store, after, head),
     )
     return _by_what_is_stored(store, judgement)
+
+
+def spreads_before(store: Store, after: Sequence[SeriesValueRow], head: str, series_ids: list[int]) -> dict[int, Prior]:
+    """Return how series vary from run to run, `head` left out; after: all that it measured."""
+    controls = controls_among(after, series_ids)
+    found, unknown = _spreads_of(store, series_ids, without=head, controls=controls, latest=MOST_RUNS)
+    # Where the latest runs do not tell it, all are read.
+    return found | _spreads_of(store, unknown, without=head, controls=controls)[0] if unknown else found
 
 
 def _spreads_of(
