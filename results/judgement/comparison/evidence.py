@@ -43,7 +43,8 @@ class Evidence(NamedTuple):
     """What is known of one series between two commits; ratios are head over base.
 
     interval: of the ratio, at CONFIDENCE. p: two-sided, of no change. is_significant: selected among all series.
-    floor: relative change that is found in POWER of cases.
+    floor: relative change that is found in POWER of cases. is_stray: whether only that single values stray
+    as far on the testbed keeps it from being significant.
     """
 
     ratio: float
@@ -52,6 +53,7 @@ class Evidence(NamedTuple):
     is_significant: bool
     floor: float
     difference: Difference
+    is_stray: bool = False
 
     @property
     def words(self) -> str:
@@ -136,14 +138,22 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
     p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
     surfaces = [(pair.testbed, pair.surface) for pair in pairs]
-    is_significant = selected_points(p, surfaces, q=q)
+    # Of single processes each may be one that strays.
+    known = (spreads or {}).get
+    strays = np.array(
+        [0.0 if one.dof else known(pair.name, USUAL).stray for pair, one in zip(pairs, found, strict=True)]
+    )
+    is_beyond = np.abs(effects) > strays * statistics.se
+    is_selected = selected_points(p, surfaces, q=q)
     half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
     level = 1 - q / 2 / len(set(surfaces))
-    floors = (quantile_of_t(statistics.dof, level) + quantile_of_t(statistics.dof, POWER)) * statistics.se
-    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), is_significant, _exps(floors))
+    least = np.maximum(quantile_of_t(statistics.dof, level), strays)
+    floors = _exps((least + quantile_of_t(statistics.dof, POWER)) * statistics.se)
+    flags = ((is_selected & is_beyond).tolist(), (is_selected & ~is_beyond).tolist())
+    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), *flags, floors)
     evidence = tuple(
-        Evidence(ratio, (low, high), each_p, bool(is_selected), floor - 1, one)
-        for one, ratio, low, high, each_p, is_selected, floor in zip(found, *columns, strict=True)
+        Evidence(ratio, (low, high), each_p, is_significant, floor - 1, one, is_stray)
+        for one, ratio, low, high, each_p, is_significant, is_stray, floor in zip(found, *columns, strict=True)
     )
     return Compared(evidence=evidence, controls=observed.controls)
 
