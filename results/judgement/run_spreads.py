@@ -81,11 +81,12 @@ def _priors(values: Mapping[int, Sequence[float]], *, is_one_testbed: bool) -> d
     padded = np.full((len(values), MOST_RUNS), np.nan)
     for row, each in zip(padded, values.values(), strict=True):
         row[: len(each)] = each
-    steps = np.sort(np.abs(np.diff(padded, axis=1)), axis=1)  # what is not a number comes last
+    moves = np.diff(padded, axis=1)
+    steps = np.sort(np.abs(moves), axis=1)  # what is not a number comes last
     counts = np.count_nonzero(~np.isnan(steps), axis=1)
     has_steps = counts > 0
     ids = [series_id for series_id, has in zip(values, has_steps, strict=True) if has]
-    steps, counts = steps[has_steps], counts[has_steps]
+    moves, steps, counts = moves[has_steps], steps[has_steps], counts[has_steps]
     lines = np.arange(len(ids))
     medians = (steps[lines, (counts - 1) // 2] + steps[lines, counts // 2]) / 2
     place = 0.9 * (counts - 1)
@@ -94,7 +95,7 @@ def _priors(values: Mapping[int, Sequence[float]], *, is_one_testbed: bool) -> d
     # As numpy's quantile interpolates, to the last digit.
     quantiles = np.where(share >= 0.5, high - (high - low) * (1 - share), low + (high - low) * share)
     sds = np.maximum(np.maximum(1.4826 * medians / math.sqrt(2), quantiles / 2.326), LEAST_SD)
-    stray = _stray_of(steps / (math.sqrt(2) * sds[:, None])) if is_one_testbed else 0.0
+    stray = _stray_of(moves / (math.sqrt(2) * sds[:, None])) if is_one_testbed else 0.0
     return {
         series_id: Prior(sd=sd, dof=max(2.0, _EFFICIENCY * count), stray=stray)
         for series_id, sd, count in zip(ids, sds.tolist(), counts.tolist(), strict=True)
@@ -102,9 +103,13 @@ def _priors(values: Mapping[int, Sequence[float]], *, is_one_testbed: bool) -> d
 
 
 def _stray_of(moves: NDArray[np.float64]) -> float:
-    """Return what MOST_STRAYS of the moves exceed; 0 if they are too few to tell.
+    """Return what MOST_STRAYS of moves exceed as one value alone lay apart; 0 if there are too few to tell.
 
-    moves: between successive runs, without sign, in standard deviations of them; NaN where there are none.
+    moves: between successive runs, in standard deviations of them; NaN where there are none. A value lies apart by the
+    smaller of the moves to it and back; what moves and stays is a step, which is what is looked for.
     """
-    known = moves[~np.isnan(moves)]
-    return float(np.quantile(known, 1 - MOST_STRAYS)) if len(known) >= LEAST_MOVES else 0.0
+    there, back = moves[:, :-1], moves[:, 1:]
+    apart = np.where(there * back < 0, np.minimum(np.abs(there), np.abs(back)), 0.0)
+    known = apart[~np.isnan(there * back)]
+    # Of each such value there are two moves.
+    return float(np.quantile(known, 1 - MOST_STRAYS / 2)) if len(known) >= LEAST_MOVES else 0.0
