@@ -9,6 +9,7 @@ ResultsError                 everything below; its message says what happened, t
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
 ├── InvalidSettings          [tool.fusebench] of a pyproject.toml has an unknown key or an impossible value
+├── UnwritableReport         a report cannot be written where it was asked for
 ├── NoRepository             a folder is no git repository, or git cannot be run
 ├── UnknownRevision          a revision names no stored commit, or several
 └── UnknownParameter         a selection names what nothing stored has
@@ -79,6 +80,10 @@ class NotADecisionsFile(ResultsError):
     """File to write decisions to that none are read from."""
 
     exit_code = int(ExitCode.WRONG_USAGE)
+
+
+class UnwritableReport(ResultsError):
+    """Report that cannot be written; the message names the file."""
 
 
 class NoRepository(ResultsError):

@@ -10,6 +10,7 @@ Two commits are judged here, for the gate and the dashboard alike, and so are al
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.database.fetching import gc_paused
@@ -49,7 +50,7 @@ from results.questions.sweeps import latest_points, rows_by_ruler, throughput_by
 from results.questions.timelines import timeline_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
     from results.files.settings import Threshold
@@ -105,6 +106,10 @@ __all__ = [
 ]
 
 
+LEAST_OF_TESTBED = 60
+"""Series whose histories tell of a testbed how far single values stray."""
+
+
 class RankedChanges(NamedTuple):
     """Findings of all histories, and the series that were judged for them and not before."""
 
@@ -141,13 +146,6 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
 
     What looks changed is judged again by how it varied from run to run up to now; acknowledged changes are known.
     """
-
-    def spreads_of(suspected: list[int]) -> dict[int, Prior]:
-        controls = controls_among(after, suspected)
-        found, unknown = _spreads_of(store, suspected, without=head, controls=controls, latest=MOST_RUNS)
-        # Where the latest runs do not tell it, all are read.
-        return found | _spreads_of(store, unknown, without=head, controls=controls)[0] if unknown else found
-
     judgement = judge(
         before,
         after,
@@ -155,9 +153,38 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
         head_commit=head,
         least_change=least_change,
         thresholds=thresholds,
-        spreads=spreads_of,
+        spreads=partial(spreads_before, store, after, head),
     )
     return _by_what_is_stored(store, judgement)
+
+
+def spreads_before(store: Store, after: Sequence[SeriesValueRow], head: str, series_ids: list[int]) -> dict[int, Prior]:
+    """Return how series vary from run to run, `head` left out; after: all that it measured.
+
+    Of each testbed some others are read beside them, as how far single values stray there no few series tell.
+    """
+    asked = set(series_ids)
+    found: dict[int, Prior] = {}
+    for of_testbed in _by_testbed(after):
+        chosen = [one for one in of_testbed if one in asked]
+        if not chosen:
+            continue
+        others = [one for one in of_testbed if one not in asked]
+        read = [*chosen, *others[:: max(1, len(others) // LEAST_OF_TESTBED)]]
+        controls = controls_among(after, read)
+        told, unknown = _spreads_of(store, read, without=head, controls=controls, latest=MOST_RUNS)
+        # Where the latest runs do not tell it, all are read.
+        older = [one for one in unknown if one in asked]
+        found |= told | (_spreads_of(store, older, without=head, controls=controls)[0] if older else {})
+    return {series_id: prior for series_id, prior in found.items() if series_id in asked}
+
+
+def _by_testbed(rows: Iterable[SeriesValueRow]) -> list[list[int]]:
+    """Return the ids of the series of each project's metric on a machine and environment, each once."""
+    found: dict[tuple[str, ...], dict[int, None]] = {}
+    for row in rows:
+        found.setdefault((row.project, row.machine, row.environment, row.metric), {})[row.series_id] = None
+    return [list(ids) for ids in found.values()]
 
 
 def _spreads_of(
@@ -167,7 +194,7 @@ def _spreads_of(
     series = run_values(store, series_ids=series_ids, latest=latest)
     beside = {controls[series_id] for series_id in series_ids if series_id in controls}
     control_series = run_values(store, series_ids=beside, latest=latest) if beside else []
-    found = run_spreads(series, without=without, controls=controls, control_series=control_series)
+    found = run_spreads(series, without=without, controls=controls, control_series=control_series, is_one_testbed=True)
     return found, [one.series_id for one in series if not one.is_whole and one.series_id not in found]
 
 
@@ -259,11 +286,12 @@ def noise_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> Me
     few = [series_id for series_id, n in n_runs.items() if n < LEAST_RUNS]
     series = run_values(store, series_ids=few) if few else []
     controls = controls_among(rows, few)
-    corrected = run_spreads(
-        series,
-        without="",
-        controls=controls,
-        control_series=run_values(store, series_ids=set(controls.values())) if controls else [],
-    )
-    found = noise_of(rows, commit=commit, spreads=run_spreads(series, without=""), corrected_spreads=corrected)
+    beside = run_values(store, series_ids=set(controls.values())) if controls else []
+    spreads: dict[int, Prior] = {}
+    corrected: dict[int, Prior] = {}
+    for of_testbed in map(frozenset, _by_testbed(rows)):
+        own = [one for one in series if one.series_id in of_testbed]
+        spreads |= run_spreads(own, without="", is_one_testbed=True)
+        corrected |= run_spreads(own, without="", controls=controls, control_series=beside, is_one_testbed=True)
+    found = noise_of(rows, commit=commit, spreads=spreads, corrected_spreads=corrected)
     return found.only(of_asked)

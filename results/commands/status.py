@@ -70,8 +70,9 @@ def status(  # noqa: PLR0913, PLR0917 - its options
 ) -> int:
     """Print what was measured when on each machine, what fails since which commit, and what was left behind.
 
-    BEHIND counts the commits after a benchmark's newest run. POINTS `10 of 12`: two points of the sweep were measured
-    at older commits only. Failures and known changes follow. The exit code is 0 whatever fails (see `gate`), unless
+    BEHIND counts the commits from a benchmark's newest run to the newest one that any was measured at: where nothing is
+    measured any more, only --stale-after tells. POINTS `10 of 12`: two points of the sweep were measured at older
+    commits only. Failures and known changes follow. The exit code is 0 whatever fails (see `gate`), unless
     data stopped coming: --stale-after and --most-behind alarm on that, but not of what `store acknowledge` says to be
     gone.
 

@@ -43,10 +43,10 @@ class _Spread:
 class SeriesNoise:
     """Noise of a series at one commit; relative, 0.01 for 1 %, None where nothing tells it.
 
-    sd: standard deviation from run to run; corrected_sd: without what control series share. floor: smallest change
-    that a comparison of two commits with as many runs each as here a half of them finds in 80 % of cases; with
-    corrected_floor the machine's part is taken out. is_by_history: whether runs of other commits tell it, for want of
-    runs of this one. differs: whether the halves of these runs were told apart, which is a false finding.
+    sd: standard deviation from run to run; corrected_sd: without what control series share. floor: smallest change that
+    a comparison of two commits with half as many runs each as here finds in 80 % of cases; with corrected_floor the
+    machine's part is taken out. is_by_history: whether runs of other commits tell it, for want of runs of this one.
+    differs: whether the halves of these runs were told apart, which is a false finding.
     """
 
     row: SeriesValueRow
@@ -97,7 +97,7 @@ class SurfaceNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredNoise:
-    """Noise of all noisy series of one commit, by surface, the noisiest last. n_controls: control series among them."""
+    """Noise of all noisy series of a commit, by surface, the noisiest last. n_controls: control series among them."""
 
     commit: str
     surfaces: tuple[SurfaceNoise, ...]
@@ -139,14 +139,15 @@ def noise_of(
     spreads, corrected_spreads: of histories, by series (`run_spreads`), for series with fewer than LEAST_RUNS runs.
     """
     noisy = [row for row in rows if _is_noisy(row)]
-    whole = sides_of(noisy)
-    pairs = _halves(noisy)
+    whole, pairs = sides_of(noisy), _halves(noisy)
     names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pair_of has named them
     sides = _sides_of_runs(noisy)
     raw = _spreads(noisy, sides, {}, spreads or {})
     corrected = _spreads(noisy, sides, _levels(pairs), corrected_spreads or {})
-    with_control = _evidence(names, with_controls(pairs, {key: side.row for key, side in whole.items()}), corrected)
-    without = _evidence(names, [pair._replace(control=None, is_control=False) for pair in pairs], raw)
+    alone = {key for key, side in whole.items() if side.n_runs == 1}
+    controlled = with_controls(pairs, {key: side.row for key, side in whole.items()})
+    with_control = _evidence(names, controlled, corrected, alone)
+    without = _evidence(names, [pair._replace(control=None, is_control=False) for pair in pairs], raw, alone)
     found = [
         SeriesNoise(
             row=whole[key].row,
@@ -179,10 +180,8 @@ def _halves(rows: Sequence[SeriesValueRow]) -> list[Pair]:
         else:
             dealt[sides[row.run_id]].append(row)
     one, other = (sides_of(side) for side in dealt)
-    pairs = [
-        pair_of(one[key], other[key]) for key in one if key in other and one[key].processes and other[key].processes
-    ]
-    return [pair for pair in pairs if pair is not None]
+    both = [key for key in one if key in other and one[key].processes and other[key].processes]
+    return [pair for key in both if (pair := pair_of(one[key], other[key])) is not None]
 
 
 def _sides_of_runs(rows: Iterable[SeriesValueRow]) -> dict[str, int]:
@@ -238,8 +237,8 @@ def _spreads(
         level = 0.0 if is_control(row) else levels.get(_testbed(row), {}).get(row.run_id, 0.0)
         logs.setdefault(row.series_id, ([], []))[sides[row.run_id]].append(_log_of(row) - level)
         of_series[row.series_id] = row
-    repeated = {key: halves for key, halves in logs.items() if sum(map(len, halves)) >= LEAST_RUNS and all(halves)}
-    variances = {key: _variance(halves) for key, halves in repeated.items()}
+    repeated = {key: each for key, each in logs.items() if sum(map(len, each)) >= LEAST_RUNS and all(each)}
+    variances = {key: _variance(each) for key, each in repeated.items()}
     found = {key: _Spread(sd=histories[key].sd, prior=histories[key]) for key in logs if key in histories}
     if not variances:
         return found
@@ -256,11 +255,10 @@ def _spreads(
     return found
 
 
-def _variance(halves: Iterable[Sequence[float]]) -> float:
+def _variance(halves: Sequence[Sequence[float]]) -> float:
     """Return the variance within halves."""
-    sides = list(halves)
-    squares = sum((value - fmean(side)) ** 2 for side in sides for value in side)
-    return squares / (sum(map(len, sides)) - len(sides))
+    squares = sum((value - fmean(half)) ** 2 for half in halves for value in half)
+    return squares / (sum(map(len, halves)) - len(halves))
 
 
 def _testbed(row: SeriesValueRow) -> tuple[str, str, str, str]:
@@ -272,8 +270,10 @@ def _log_of(row: SeriesValueRow) -> float:
     return math.log(median(calm or [row.value or 1.0]))
 
 
-def _evidence(names: Sequence[int], pairs: Sequence[Pair], spreads: Mapping[int, _Spread]) -> dict[int, Evidence]:
-    found = compare(pairs, spreads={key: spread.prior for key, spread in spreads.items()})
+def _evidence(
+    names: Sequence[int], pairs: Sequence[Pair], spreads: Mapping[int, _Spread], alone: Collection[int]
+) -> dict[int, Evidence]:
+    found = compare(pairs, spreads={key: spread.prior for key, spread in spreads.items()}, alike=alone)
     return dict(zip(names, found.evidence, strict=True))
 
 

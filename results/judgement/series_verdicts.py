@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
 
+STRAY = "single values stray as far here"
 _CHANGE_OF = {
     Outcome.REGRESSION: Change.SLOWER,
     Outcome.IMPROVEMENT: Change.FASTER,
@@ -173,6 +174,8 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
             is_decided=False,
             doubt=doubt,
         )
+    if evidence.is_stray and is_large:
+        return _Finding(Change.UNCERTAIN, undecided, f"{evidence.words}; {STRAY}", is_doubtful=True)
     if not (evidence.is_significant and is_large):
         is_same = least < low and high < most
         return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, reason=None)

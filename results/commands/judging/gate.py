@@ -9,6 +9,7 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.asked_series import asked_of, nothing_asked, selection_of_series
+from results.commands.judging.floors import with_floors
 from results.commands.judging.report_files import (
     format_option,
     nothing_judged,
@@ -28,7 +29,7 @@ from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
 from results.output.report import ReportFormat, rendered
 from results.output.reports.judgement_words import why_undecided
 from results.output.text_tables import MANY
-from results.queries import judged_commits
+from results.queries import all_values_at, judged_values
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 
@@ -95,8 +96,11 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 return nothing_judged(why_not_measured(store, error), tell_unjudged)
             if base_commit == head_commit:
                 raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
-            whole = judged_commits(
+            before, after = (all_values_at(store, commit=commit) for commit in (base_commit, head_commit))
+            whole = judged_values(
                 store,
+                before,
+                after,
                 base=base_commit,
                 head=head_commit,
                 least_change=LEAST_RELEVANT_CHANGE if least is None else least,
@@ -109,6 +113,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 return nothing_judged(nothing_asked(whole, selection), tell_unjudged)
             if is_exact_only:
                 judgement = exact_only(judgement)
+            else:
+                judgement = with_floors(store, judgement, before, after, settings.thresholds)
             why = reasons_of(store, judgement)
             limit = None if shows_all else MANY
             report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)

@@ -12,6 +12,7 @@ import click
 
 from results.commands.echo import echo, echo_rendered
 from results.commands.no_data import nothing_to_show
+from results.errors import UnwritableReport
 from results.exit_codes import ExitCode
 from results.output.report import ReportFormat, unjudged
 
@@ -43,7 +44,7 @@ report_option = click.option(
 
 def report_paths(reports: Sequence[str]) -> list[tuple[ReportFormat, Path]]:
     """Parse `markdown=comment.md`. Raises: click.UsageError, before anything is measured."""
-    found = []
+    found: list[tuple[ReportFormat, Path]] = []
     for text in reports:
         name, _, path = text.partition("=")
         if name not in set(ReportFormat) or not path:
@@ -51,6 +52,8 @@ def report_paths(reports: Sequence[str]) -> list[tuple[ReportFormat, Path]]:
             raise click.UsageError(f"--report {text}: expected FORMAT=FILE, FORMAT one of {known}")
         if not Path(path).parent.is_dir():
             raise click.UsageError(f"--report {text}: there is no folder {Path(path).parent}")
+        if Path(path) in {other for _, other in found}:
+            raise click.UsageError(f"--report {text}: {path} is to hold another report")
         found.append((ReportFormat(name), Path(path)))
     return found
 
@@ -67,7 +70,7 @@ def unjudged_reports(reports: Reports, report_format: ReportFormat, *, command: 
 
     So none of an earlier run is taken for this one's. Yields a function that tells why, with the exit code, where it
     ends without an error: in each report, and on standard output where its format is one that programs read.
-    Raises: click.ClickException naming a file that cannot be written.
+    Raises: UnwritableReport naming the file.
     """
 
     def tell(why: str, code: int) -> None:
@@ -80,7 +83,7 @@ def unjudged_reports(reports: Reports, report_format: ReportFormat, *, command: 
     write_reports(reports, ReportFormat.TEXT, lambda each: killed(report_format=each))
     try:
         yield tell
-    except click.FileError:
+    except UnwritableReport:
         raise
     except click.ClickException as error:
         tell(error.message, ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else error.exit_code)
@@ -96,7 +99,7 @@ def nothing_judged(why: str, tell: TellUnjudged) -> int:
 def write_reports(reports: Reports, report_format: ReportFormat, render: Callable[[ReportFormat], str]) -> None:
     """Write each report, and with the format `github` the step's summary where a workflow runs.
 
-    Raises: click.ClickException naming a file that cannot be written.
+    Raises: UnwritableReport naming the file.
     """
     for each, path in reports:
         _write(path, render(each), mode="w")
@@ -111,4 +114,4 @@ def _write(path: Path, text: str, *, mode: str) -> None:
         with path.open(mode, encoding="utf-8") as file:
             file.write(text if text.endswith("\n") else f"{text}\n")
     except OSError as error:
-        raise click.FileError(str(path), hint=error.strerror) from error
+        raise UnwritableReport(f"{path} cannot be written: {error.strerror or error}") from error

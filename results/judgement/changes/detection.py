@@ -166,7 +166,8 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
 ) -> list[Change]:
     edges = [0, *(step.at for step in steps), len(x)]
     levels = [median_of(x[a:b]) for a, b in pairwise(edges)]
-    noise, phi = _noise(x, edges, levels)
+    residuals = np.concatenate([x[a:b] - level for (a, b), level in zip(pairwise(edges), levels, strict=True)])
+    noise, phi = max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(residuals))), correlation(residuals)
     found: list[Change] = []  # one of each step: levels[i] lies before found[i]
     for i, step in enumerate(steps):
         before, level = levels[i : i + 2]
@@ -188,7 +189,9 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
                 interval=(step.jump - half, step.jump + half),
                 p=step.p,
                 state=FindingState.CONFIRMED,
-                confirmed_at=int(columns[_first_found(x, step, last, least_change=least_change)]),
+                confirmed_at=int(
+                    columns[_first_found(x, step, last, residuals[: step.before], least_change=least_change)]
+                ),
                 n_before=sum(abs(a - before) <= near and abs(b - level) <= near for a, b in pairwise(levels[: i + 1])),
                 is_return=is_same and step.jump * worse <= 0,
             )
@@ -207,11 +210,13 @@ def _first_taken_back(found: list[Change], levels: list[float], level: float) ->
     )
 
 
-def _first_found(x: Floats, step: Step, last: Integers, *, least_change: float) -> int:
-    """Return the index of the value at which the step was first found, as it stood then."""
+def _first_found(x: Floats, step: Step, last: Integers, earlier: Floats, *, least_change: float) -> int:
+    """Return the index of the value at which the step was first found, as it stood then; earlier: as of `step_at`."""
     for end in range(step.at + 2, min(step.at + MOST_AFTER, len(x)) + 1):
         near = [at for at in boundaries(last, end) if abs(at - step.at) <= NEAR]
-        if near and step_at(x[:end], near[-1], before=step.before, least_change=least_change):
+        if not near:
+            continue
+        if step_at(x[:end], near[-1], before=step.before, least_change=least_change, earlier=earlier):
             return end - 1
     return min(step.at + MOST_AFTER, len(x)) - 1
 
@@ -231,12 +236,6 @@ def suspicion_of(row: int, x: Floats, columns: Integers) -> Change:
         p=None,
         state=FindingState.SUSPECTED,
     )
-
-
-def _noise(x: Floats, edges: list[int], levels: list[float]) -> tuple[float, float]:
-    """Return the scale of what is left about the levels, and its correlation of neighbours."""
-    residuals = np.concatenate([x[a:b] - level for (a, b), level in zip(pairwise(edges), levels, strict=True)])
-    return max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(residuals))), correlation(residuals)
 
 
 def _independent(n: int, phi: float) -> float:

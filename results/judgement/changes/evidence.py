@@ -57,13 +57,14 @@ def settled_steps(x: Floats, candidates: Sequence[int], *, least_change: float =
     found: list[Step] = []
     ends = [*candidates[1:], len(x)]
     levelled = _about_levels(x, candidates)
-    before = 0
+    before, earlier = 0, x[:0]
     for at, end in zip(candidates, ends, strict=True):
-        step = step_at(x, at, before=before, end=end, least_change=least_change, levelled=levelled)
+        step = step_at(x, at, before=before, end=end, least_change=least_change, levelled=levelled, earlier=earlier)
         if step is None and found:
             step = _return_from(x[:end], found[-1], at)
         if step is not None:
             found.append(step)
+            earlier = np.concatenate([earlier, about_level(x[before:at])])
             before = at
     return found
 
@@ -83,7 +84,13 @@ def is_undone(jump: float, left: float) -> bool:
 
 def _about_levels(x: Floats, candidates: Sequence[int]) -> Floats:
     """Return what the values leave about the medians of all candidate levels."""
-    return np.concatenate([part - median_of(part) for part in np.split(x, candidates)])
+    return np.concatenate([about_level(part) for part in np.split(x, candidates)])
+
+
+def about_level(x: Floats) -> Floats:
+    """Return what the values of one level leave about its median."""
+    found: Floats = x - median_of(x)
+    return found
 
 
 def step_at(  # noqa: PLR0913 - a series, and where in it
@@ -94,6 +101,7 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     end: int | None = None,
     least_change: float = LEAST_CHANGE,
     levelled: Floats | None = None,
+    earlier: Floats | None = None,
 ) -> Step | None:
     """Return the step at index `at` from the level that began at `before` to the one that lasts until `end`, or None.
 
@@ -101,7 +109,8 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     few old values do not say how far the series goes by itself. RANK: so many new values are beyond so many old ones
     that chance explains it with LARGEST_P at most; neighbours that resemble each other count as fewer. OWN_JUMPS: a
     series that wanders jumps further here than it does elsewhere. levelled: `x` about the candidate levels of it all;
-    where little is left of it, other steps are no wandering.
+    where little is left of it, other steps are no wandering. earlier: what the values before `before` leave about the
+    levels that were found there, which say as well how far the series goes by itself.
     """
     old, new = x[before:at][-MOST_BEFORE:], x[at:end][:MOST_AFTER]
     if len(old) < LEAST_BEFORE or len(new) < 2:
@@ -113,7 +122,7 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     if (
         abs(jump) < math.log1p(least_change)
         or near < ONSET * abs(jump)
-        or near < (1 + _scarcity(old)) * _spread(old, new)
+        or near < (1 + _scarcity(old, old[:0] if earlier is None else earlier)) * _spread(old, new)
         or (p := _p_of_rank(sign * old, sign * new)) > (LARGEST_P_BRIEF if is_brief else LARGEST_P)
         or (
             near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
@@ -124,14 +133,14 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     return Step(at=at, before=before, jump=jump, p=p)
 
 
-def _scarcity(old: Floats) -> float:
-    """Return by how many of their scales a jump must be larger as there are only so many old values.
+def _scarcity(old: Floats, earlier: Floats) -> float:
+    """Return by how many of their scales a jump must be larger as there are only so many old and earlier values.
 
     Values that resemble their neighbours are worth n(1 − phi)/(1 + phi) independent ones. A few values do not show
     phi: what chance may hide of it, USUAL_PHI, counts like PSEUDO_VALUES.
     """
-    n = len(old)
-    r = old - median_of(old)
+    r = np.concatenate([earlier, about_level(old)])[-MOST_BEFORE:]
+    n = len(r)
     total = float(r @ r)
     phi = float(r[1:] @ r[:-1]) / total if total > 0 else 0.0
     phi = min(0.95, max(0.0, (n * phi + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES)))

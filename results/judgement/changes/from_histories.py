@@ -39,8 +39,9 @@ NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
 LEAST_VALUES = LEAST_BEFORE + 6
 """Measured commits of the shortest history with a step: of fewer no rank is as rare as `evidence.LARGEST_P`."""
-# What no code changes at once, in a suite without controls.
+# What no code changes at once, in a suite without controls: many modules as wholes, or most of all.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
+LEAST_MOVED = 8  # benchmarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,11 +251,15 @@ def _with_global(members: list[Member], table: HistoryTable, levels: Floats, row
         changed = {member.series.benchmark.partition(".")[0] for member in of_column}
         measured = np.flatnonzero(~np.isnan(levels[:, column]))
         n_modules = len({modules[row] for row in measured})
+        # One benchmark of many parameters is not everything, nor are some benchmarks of each of some modules.
+        moved = {surface_of(member.series) for member in of_column}
         is_wide = n_modules >= LEAST_MODULES and len(changed) >= SHARE_OF_MODULES * n_modules
+        if is_wide:
+            beside = {surfaces[row] for row in measured if modules[row] in changed}
+            is_wide = len(moved) >= max(LEAST_MOVED, SHARE_OF_SERIES * len(beside))
         is_most = len(measured) >= LEAST_MODULES and n_changed > SHARE_OF_SERIES * len(measured)
-        if is_most:  # one benchmark of many parameters is not everything
-            n_surfaces = len({surfaces[row] for row in measured})
-            is_most = len({surface_of(member.series) for member in of_column}) > max(1, SHARE_OF_SERIES * n_surfaces)
+        if is_most:
+            is_most = len(moved) > max(1, SHARE_OF_SERIES * len({surfaces[row] for row in measured}))
         if not is_wide and not is_most:
             found += of_column
             continue
@@ -264,8 +269,9 @@ def _with_global(members: list[Member], table: HistoryTable, levels: Floats, row
         middle = ordered[n_new // 2]
         n_up = sum(member.change.jump > 0 for member in of_column)
         why = (
-            f"{n_up:,} series up and {n_changed - n_up:,} down at once, in {len(changed)} of {n_modules} modules: "
-            "rather the machine or its software than a commit; measure the commit before again"
+            f"{n_up:,} series up and {n_changed - n_up:,} down at once, of {len(measured):,}, in {len(changed)} of "
+            f"{n_modules} modules: rather the machine or its software than a commit; "
+            "measure the commit before again"
         )
         found.append(replace(middle, everything=why))
     return found

@@ -22,7 +22,7 @@ from results.judgement.comparison.moderation import (
 from results.units import change_interval_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,7 +43,8 @@ class Evidence(NamedTuple):
     """What is known of one series between two commits; ratios are head over base.
 
     interval: of the ratio, at CONFIDENCE. p: two-sided, of no change. is_significant: selected among all series.
-    floor: relative change that is found in POWER of cases.
+    floor: relative change that is found in POWER of cases. is_stray: whether only that single values stray
+    as far on the testbed keeps it from being significant.
     """
 
     ratio: float
@@ -52,6 +53,7 @@ class Evidence(NamedTuple):
     is_significant: bool
     floor: float
     difference: Difference
+    is_stray: bool = False
 
     @property
     def words(self) -> str:
@@ -91,19 +93,23 @@ def compare(
     is_paired: bool = False,
     spreads: Mapping[Hashable, Prior] | None = None,
     q: float = Q,
+    alike: Collection[Hashable] = (),
 ) -> Compared:
     """Compare two commits in all `pairs` at once, each with processes on both sides.
 
-    is_paired: as in `differences_of`; spreads, q: as in `weigh`.
+    is_paired: as in `differences_of`; spreads, q: as in `weigh`; alike: as in `observe`.
     """
-    return weigh(observe(pairs, is_paired=is_paired), spreads=spreads, q=q)
+    return weigh(observe(pairs, is_paired=is_paired, alike=alike), spreads=spreads, q=q)
 
 
-def observe(pairs: Sequence[Pair], *, is_paired: bool = False) -> Observed:
-    """Return what two commits show in all `pairs` at once, to be weighed once or more."""
+def observe(pairs: Sequence[Pair], *, is_paired: bool = False, alike: Collection[Hashable] = ()) -> Observed:
+    """Return what two commits show in all `pairs` at once, to be weighed once or more.
+
+    alike: names of pairs whose sides are one and the same, which tell nothing of how far series move.
+    """
     found, controls = differences_of(pairs, is_paired=is_paired)
     effects = np.array([one.log_ratio for one in found])
-    statistics = _moderated(pairs, found, effects)
+    statistics = _moderated(pairs, found, effects, alike)
     return Observed(
         pairs=pairs,
         is_paired=is_paired,
@@ -132,19 +138,29 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
     p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
     surfaces = [(pair.testbed, pair.surface) for pair in pairs]
-    is_significant = selected_points(p, surfaces, q=q)
+    # Of single processes each may be one that strays.
+    known = (spreads or {}).get
+    strays = np.array(
+        [0.0 if one.dof else known(pair.name, USUAL).stray for pair, one in zip(pairs, found, strict=True)]
+    )
+    is_beyond = np.abs(effects) > strays * statistics.se
+    is_selected = selected_points(p, surfaces, q=q)
     half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
     level = 1 - q / 2 / len(set(surfaces))
-    floors = (quantile_of_t(statistics.dof, level) + quantile_of_t(statistics.dof, POWER)) * statistics.se
-    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), is_significant, _exps(floors))
+    least = np.maximum(quantile_of_t(statistics.dof, level), strays)
+    floors = _exps((least + quantile_of_t(statistics.dof, POWER)) * statistics.se)
+    flags = ((is_selected & is_beyond).tolist(), (is_selected & ~is_beyond).tolist())
+    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), *flags, floors)
     evidence = tuple(
-        Evidence(ratio, (low, high), each_p, bool(is_selected), floor - 1, one)
-        for one, ratio, low, high, each_p, is_selected, floor in zip(found, *columns, strict=True)
+        Evidence(ratio, (low, high), each_p, is_significant, floor - 1, one, is_stray)
+        for one, ratio, low, high, each_p, is_significant, is_stray, floor in zip(found, *columns, strict=True)
     )
     return Compared(evidence=evidence, controls=observed.controls)
 
 
-def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers) -> Moderated:
+def _moderated(
+    pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers, alike: Collection[Hashable]
+) -> Moderated:
     """Moderate each series by its surface where that has enough series, else by its testbed."""
     variances = np.array([one.variance for one in found])
     dof = np.array([float(one.dof) for one in found])
@@ -158,7 +174,8 @@ def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numb
         families = [(prior, [surface == name for surface in surfaces]) for name, prior in priors.items()]
         parts = [(prior, repeated[np.array(chosen)]) for prior, chosen in families]
         if len(single):
-            parts.append((_pooled(effects[single], factors[single]), single))
+            moving = np.array([place for place in single if pairs[place].name not in alike], dtype=np.intp)
+            parts.append((_pooled(effects[moving], factors[moving]), single))
         for prior, part in parts:
             of_part = moderated(effects[part], variances[part], dof[part], factors=factors[part], prior=prior)
             se[part], total[part] = np.sqrt(of_part.se**2 + within[part]), of_part.dof

@@ -27,10 +27,15 @@ _ENDLESS = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """Spread that is usual among series: standard deviation, and the degrees of freedom that it counts for."""
+    """Spread that is usual among series: standard deviation, and the degrees of freedom that it counts for.
+
+    stray: what one move in a thousand of the testbed's series exceeds as one value alone lay apart, in standard deviations
+    of a move; 0 if unknown.
+    """
 
     sd: float
     dof: float
+    stray: float = 0.0
 
 
 USUAL = Prior(sd=0.015, dof=4.0)

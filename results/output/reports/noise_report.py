@@ -39,7 +39,10 @@ LEGEND = (
 def noise_as_text(noise: MeasuredNoise, terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
     """Render a row for each surface, the quietest first, and what follows from them; of more the `limit` noisiest."""
     n_left_out = max(0, len(noise.surfaces) - limit) if limit is not None else 0
-    rows = [_row(surface, is_corrected=noise.is_corrected) for surface in noise.surfaces[n_left_out:]]
+    has_place = len(_places(noise)) > 1
+    rows = [
+        _row(surface, is_corrected=noise.is_corrected, has_place=has_place) for surface in noise.surfaces[n_left_out:]
+    ]
     parts = [
         terminal.paragraph(_headline(noise), Style.HEADING),
         render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal),
@@ -64,7 +67,17 @@ def noise_as_json(noise: MeasuredNoise) -> str:
 
 def _headline(noise: MeasuredNoise) -> str:
     runs = max((one.n_runs for one in noise.series), default=0)
-    return f"{noise.commit[:8]}: {counted(len(noise.series), 'point')} in {counted(runs, 'run')}"
+    places = _places(noise)
+    where = f" on {places[0]}" if len(places) == 1 else ""
+    return f"{noise.commit[:8]}: {counted(len(noise.series), 'point')} in {counted(runs, 'run')}{where}"
+
+
+def _places(noise: MeasuredNoise) -> list[str]:
+    return sorted({_place(surface) for surface in noise.surfaces})
+
+
+def _place(surface: SurfaceNoise) -> str:
+    return f"{surface.row.machine}, {surface.row.environment}"
 
 
 def _told(noise: MeasuredNoise) -> Iterator[str]:
@@ -108,14 +121,14 @@ def _is_ours(noise: MeasuredNoise) -> bool:
     return any(one.row.metric in SWEEP_METRICS for one in noise.series)
 
 
-def _row(surface: SurfaceNoise, *, is_corrected: bool) -> tuple[Cell, ...]:
+def _row(surface: SurfaceNoise, *, is_corrected: bool, has_place: bool) -> tuple[Cell, ...]:
     row, worst = surface.row, surface.worst
     shared = parameters_in_words(surface.shared)
-    name = f"{row.benchmark} {row.metric}" if surface.shared else row.benchmark
+    name = f"{row.benchmark} {row.metric} [{shared}]" if shared else row.benchmark
     names = {one.name for one in surface.shared}
     at = parameters_in_words(worst.row.parameters, without=names)
     return (
-        Cell(f"{name} [{shared}] on {row.machine}, {row.environment}" if shared else f"{name} on {row.machine}"),
+        Cell(f"{name} on {_place(surface)}" if has_place else name),
         Cell(f"{len(surface.series):,}"),
         Cell(f"{max(one.n_runs for one in surface.series)}"),
         Cell(_share(surface.sd)),

@@ -58,6 +58,22 @@ def test_an_export_where_nothing_may_be_written_names_the_file(typed, stored):
     assert "/proc/points.csv cannot be written" in said
 
 
+@pytest.mark.parametrize("report", [("--report", "json=/proc/gate.json"), ("--format", "github")])
+def test_a_report_that_cannot_be_written_is_named_and_no_regression(typed, stored, journals, monkeypatch, report):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/proc/summary.md")
+    base, head = (journals.commit_hash(i) for i in range(2))
+    code, said = typed("gate", "--base", base, "--head", head, "--db", stored, *report)
+    assert code == fusebench.ExitCode.FAILED
+    assert ".json cannot be written" in said or "summary.md cannot be written" in said
+
+
+def test_two_reports_in_one_file_are_wrong_usage(typed, stored):
+    code, said = typed("changes", "--db", stored, "--report", "json=it", "--report", "junit=./it")
+    assert code == WRONG_USAGE
+    assert "./it is to hold another report" in said
+    assert not Path("it").exists()
+
+
 def test_an_export_has_the_format_its_name_ends_with(typed, stored, tmp_path):
     path = tmp_path / "points.json"
     assert typed("export", "--db", stored, "--output", path)[0] == fusebench.ExitCode.FINE

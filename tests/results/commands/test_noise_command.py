@@ -135,3 +135,34 @@ def test_of_many_surfaces_the_noisiest_are_listed_and_all_if_asked_for(tmp_path,
     told = run("--from-store", "--all", "--db", str(tmp_path / "asv.db")).stdout
     assert [name for name in names if f"{name} " in told] == names
     assert "--all" not in told
+
+
+def test_a_benchmark_of_two_environments_has_a_row_of_each_that_tells_them_apart(tmp_path, write_asv_run, timed):
+    from results.store import open_store
+
+    for env in ("py3.11", "py3.12"):
+        write_asv_run(tmp_path / "tree", {"s.time_it": timed(1e-3)}, commit=A, env=env)
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([tmp_path / "tree"])
+    told = run("--from-store", "--db", str(tmp_path / "asv.db")).stdout
+    assert [told.count(f"s.time_it on laptop, {env}") for env in ("py3.11", "py3.12")] == [1, 1]
+
+
+def test_the_gate_tells_of_what_did_not_change_the_floor_that_its_history_tells(tmp_path, write_asv_run, timed):
+    """Of single processes: what is usual among series would be said to hide changes of twice the size."""
+    from results.commands.judging.gate import gate
+    from results.store import open_store
+
+    db, commits = str(tmp_path / "asv.db"), [f"{day:08x}{0:032x}" for day in range(20)]
+    for day, commit in enumerate(commits):
+        values = {f"s.time_{i}": timed(1e-3 * (1 + 0.002 * ((day * (i + 3)) % 5))) for i in range(6)}
+        write_asv_run(tmp_path / "tree", values, commit=commit, date=1_700_000_000_000 + day * 86_400_000)
+    with open_store(db) as store:
+        store.ingest([tmp_path / "tree"])
+    arguments = ["--base", commits[17], "--head", commits[18], "--db", db, "--format", "json"]
+    told = json.loads(CliRunner().invoke(gate, arguments, standalone_mode=False, catch_exceptions=False).stdout)
+    assert told["counts"]["unchanged"] == told["with_floor"] == 6
+    assert told["verdicts"]["same"] == 6
+    noisy = json.loads(run("--from-store", "--db", db, "--revision", commits[18], "--format", "json").stdout)
+    assert told["floor"] == pytest.approx(noisy["floor"], rel=0.2)
+    assert told["floor"] < 0.08

@@ -27,3 +27,13 @@ def test_what_another_suite_calls_provider_is_its_own_code_and_tells_no_surfaces
     [found] = place.findings
     assert (found.benchmark, len(found.points), found.n_points) == ("s.time_it", 8, 20)
     assert (found.surface.shared, place.n_controls) == ((), 0)
+
+
+def test_some_benchmarks_of_some_modules_are_not_everything():
+    """Two benchmarks of two modules, of 80 in eight, and all the single benchmarks of two of eight modules."""
+    for n_of_module, slow in ((10, (0, 1)), (1, (0, 1))):
+        n = 8 * n_of_module
+        rows = [series(i, benchmark=f"m{i % 8}.time_{i}", metric="time") for i in range(n)]
+        found = changes_of_place(table(rows, times(n, slow=slow))).findings
+        assert {one.benchmark for one in found} == {"m0.time_0", "m1.time_1"}
+        assert {one.turn for one in found} == {Turn.SLOWER}

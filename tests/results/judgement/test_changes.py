@@ -264,3 +264,23 @@ def test_the_median_of_a_few_values_is_numpys(values):
         found = median_of(x)
     assert found == expected or (np.isnan(found) and np.isnan(expected))
     assert list(x) == values or np.isnan(x).any()
+
+
+@pytest.mark.parametrize(
+    ("levels", "starts"),
+    [((1.2, 1.5), (60, 68)), ((0.7, 0.85), (60, 68)), ((1.2, 1.5, 1.0, 1.2), (60, 90, 105, 112))],
+    ids=["worse twice", "a gain half lost", "mended and made again"],
+)
+def test_a_step_soon_after_another_is_found_as_earlier_levels_tell_the_noise(levels, starts):
+    """One of 15 % or more in 1 % noise, though the level before it has eight commits or seven."""
+    x = noise(1, n=140, rows=100)
+    for level, start, end in zip(levels, starts, (*starts[1:], 140), strict=True):
+        x[:, start:end] += np.log(level)
+    began, waits = {row: set[int]() for row in range(100)}, []
+    for change in changes_in(x):
+        began[change.row].add(change.first_bad)
+        waits.append((change.confirmed_at or 140) - change.first_bad)
+    assert np.median(waits) <= 5
+    n_found = sum(all(any(abs(at - start) <= 1 for at in each) for start in starts) for each in began.values())
+    assert n_found >= 95
+    assert sum(len(each) for each in began.values()) <= 100 * len(starts) + 2

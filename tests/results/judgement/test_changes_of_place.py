@@ -129,7 +129,7 @@ def test_without_controls_what_begins_in_many_modules_at_once_is_told_as_one():
     rows = [series(i, benchmark=f"module{i % 12}.time_{i}", metric="time") for i in range(36)]
     [found] = changes_of_place(table(rows, times(36, slow=range(0, 36, 2)))).findings
     assert (found.benchmark, found.class_) == ("*", FindingClass.MACHINE)
-    assert "18 series up and 0 down at once, in 6 of 12 modules" in found.why
+    assert "18 series up and 0 down at once, of 36, in 6 of 12 modules" in found.why
     of_one_module = changes_of_place(table(rows, times(36, slow=range(0, 36, 12)))).findings
     assert {one.benchmark.partition(".")[0] for one in of_one_module} == {"module0"}
 

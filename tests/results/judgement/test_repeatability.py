@@ -138,3 +138,18 @@ def test_exact_and_failed_values_are_left_out():
     counts = row(3.0, metric="operator_count")
     assert noise_of([counts], commit=A).surfaces == ()
     assert noise_of([], commit=A).floor is None
+
+
+@pytest.mark.parametrize("providers", [("fused",), ("eager", "fused")])
+def test_one_run_alone_tells_no_series_to_be_quiet_however_many_it_measured(providers):
+    """It is held against itself; that nothing of it moves is no sign of little noise."""
+    few, many = (noise_of(runs(1, own=0.02, providers=providers, batches=range(1, n)), commit=A) for n in (4, 60))
+    assert many.floor == pytest.approx(few.floor)
+    assert few.floor > 0.09
+    assert all(one.sd is None for one in many.series)
+
+
+def test_what_others_that_ran_twice_show_is_usual_for_those_that_ran_once():
+    twice, once = runs(2, own=0.02, batches=range(1, 60)), runs(1, own=0.02, batches=range(60, 160))
+    both, alone = noise_of([*twice, *once], commit=A), noise_of(twice, commit=A)
+    assert both.floor == pytest.approx(alone.floor, rel=0.3)

@@ -91,7 +91,7 @@ def test_a_crash_leaves_reports_that_say_that_nothing_was_judged(run, monkeypatc
     def crash(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module, "judged_commits", crash)
+    monkeypatch.setattr(module, "judged_values", crash)
     answer, reports = run(gate, "--base", A, "--head", B)
     assert isinstance(answer.exception, ZeroDivisionError)
     assert json.loads(reports[ReportFormat.JSON])["exit_code"] is None
