@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 from dash import dcc, html
 
+from dashboard.addresses import throughput_address
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.widgets import card, contender_label, labelled_cells
 from results.judgement.leads import lead_of
@@ -76,8 +77,12 @@ def flips_table(flips: Sequence[WinnerFlip]) -> list[Component]:
     """Build the card of the shapes with another fastest provider; nothing if there is none."""
     if not flips:
         return []
+    places = _places(flips)
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
-    table = html.Table([html.Thead(head), html.Tbody([_flip(one) for one in flips[:MOST_FLIPS]])], className="winners")
+    table = html.Table(
+        [html.Thead(head), html.Tbody([_flip(one, place=places[_place(one)]) for one in flips[:MOST_FLIPS]])],
+        className="winners",
+    )
     rest = len(flips) - MOST_FLIPS
     more = [html.P(f"… and {counted(rest, 'shape')} more, the flips of which are older", className="dimmed")]
     note = html.Span("certain before and since, the latest first", className="dimmed")
@@ -93,15 +98,16 @@ def flips_table(flips: Sequence[WinnerFlip]) -> list[Component]:
 def flips_in_words(flips: Sequence[WinnerFlip]) -> list[str]:
     """Write a line for each commit since which somebody leads where another did, with the number of shapes."""
     groups: dict[tuple[str, str, str, str], list[WinnerFlip]] = {}
+    places = _places(flips)
     for one in flips:
         row = one.since
-        groups.setdefault((row.machine, row.commit, row.contender, one.before.contender), []).append(one)
+        groups.setdefault((places[_place(one)], row.commit, row.contender, one.before.contender), []).append(one)
     found = []
-    for (machine, _, now, was), those in groups.items():
+    for (place, _, now, was), those in groups.items():
         operations = ", ".join(dict.fromkeys(one.since.operation for one in those))
         new = ", which has its first time there" if all(one.lead.is_new for one in those) else ""
         found.append(
-            f"{now} leads at {counted(len(those), 'shape')} of {operations} on {machine} since "
+            f"{now} leads at {counted(len(those), 'shape')} of {operations} on {place} since "
             f"{commit_in_words(those[0].since)}{new}; {was} did before"
         )
     return found
@@ -113,17 +119,30 @@ def commit_in_words(row: PointRow) -> str:
     return f"{row.commit[:8]}{date}{f' ({printable_line(row.commit_subject)})' if row.commit_subject else ''}"
 
 
-def _flip(flip: WinnerFlip) -> Component:
+def _place(flip: WinnerFlip) -> tuple[str, str]:
+    return flip.since.machine, flip.since.project
+
+
+def _places(flips: Sequence[WinnerFlip]) -> dict[tuple[str, str], str]:
+    """Name the machine of each flip, with its project where the flips are of several there."""
+    places = dict.fromkeys(map(_place, flips))
+    n_projects = Counter(machine for machine, _ in places)
+    return {
+        (machine, project): f"{machine} ({project})" if n_projects[machine] > 1 else machine
+        for machine, project in places
+    }
+
+
+def _flip(flip: WinnerFlip, *, place: str) -> Component:
     row = flip.since
-    pairs = [(axis.name, text_of(getattr(row, axis.column))) for axis in AXES]
     words = {axis.name: text_of(getattr(row, axis.column)) for axis in AXES}
     shape = "{operation} at batch {batch}, hidden {hidden}, {dtype}, {pass}".format_map(words)
     new = [html.Span(" its first time", className="dimmed")] if flip.lead.is_new else []
     cells = labelled_cells(
         HEADINGS,
         [
-            dcc.Link(shape, href=f"/throughput?{urlencode(pairs)}"),
-            row.machine,
+            dcc.Link(shape, href=throughput_address(row, is_newest=True)),
+            place,
             contender_label(flip.before.contender),
             contender_label(row.contender),
             "" if flip.margin is None else ratio_in_words(flip.margin),

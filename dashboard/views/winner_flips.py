@@ -1,4 +1,4 @@
-"""Winner flips: who leads at which shape of the sweep since when, over each machine's newest commits."""
+"""Winner flips: who leads at which shape of the sweep since when, over each project's newest commits on a machine."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
     measured: dict[tuple[str, str], list[CommitRow]] = {}
     rank = {}
     for place, row in enumerate(commits(store)):
-        rank[row.commit] = place
+        rank[row.project, row.commit] = place
         for machine in sorted(row.sweep_machines):
             measured.setdefault((row.project, machine), []).append(row)
     found: list[WinnerFlip] = []
-    for (_, machine), rows in measured.items():
+    for (project, machine), rows in measured.items():
         beside = beside_among(rows)
         newest = [row.commit for row in rows if row.commit not in beside][-MOST_COMMITS:]
         if len(newest) > 1:
-            found += flips_of([latest_points(store, revision=commit, machine=machine) for commit in newest])
-    return tuple(sorted(found, key=lambda one: (-rank[one.since.commit], -(one.margin or 1.0))))
+            found += flips_of(
+                [latest_points(store, revision=commit, project=project, machine=machine) for commit in newest]
+            )
+    return tuple(sorted(found, key=lambda one: (-rank[one.since.project, one.since.commit], -(one.margin or 1.0))))

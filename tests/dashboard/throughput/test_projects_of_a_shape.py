@@ -25,23 +25,12 @@ PROPS_OF = {
 }
 
 
-def fill(folder, journals, sweeps_of):
-    """Fill a database with the sweeps of each project; its path."""
-    for project, sweeps in sweeps_of.items():
-        journals.write_journals(folder / project, sweeps)
-        for path in (folder / project).rglob("*.jsonl"):
-            path.write_text(path.read_text().replace('"project": "fusebench"', f'"project": "{project}"'))
-    with open_store(str(folder / "fusebench.db")) as store:
-        store.ingest([folder / project for project in sweeps_of])
-    return str(folder / "fusebench.db")
-
-
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, journals):
+def store(tmp_path_factory, journals, fill):
     """`fusebench`, three commits, and `other`, five older ones."""
     options = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
     sweeps = {"fusebench": journals.history(8, **options)[5:], "other": journals.history(5, **options)}
-    with open_store(fill(tmp_path_factory.mktemp("projects"), journals, sweeps)) as opened:
+    with open_store(fill(tmp_path_factory.mktemp("projects"), sweeps)) as opened:
         yield opened
 
 
@@ -72,11 +61,11 @@ def test_the_url_chooses_the_project_which_stays_when_a_selector_changes(store):
 
 
 @pytest.mark.parametrize("path", ["profile", "roofline", "throughput"])
-def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_path, journals, path):
+def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_path, journals, fill, path):
     """Of two options with one value the browser draws neither, nor the rest of the page."""
     sweeps = journals.history(2, operations=("mlp",), batches=(1, 4), hiddens=(256,))
     forked = [replace(one, run_id=f"f{i}") for i, one in enumerate(sweeps)]
-    with open_store(fill(tmp_path, journals, {"fusebench": sweeps, "fork": forked})) as store:
+    with open_store(fill(tmp_path, {"fusebench": sweeps, "fork": forked})) as store:
         values = [one["value"] for one in PROPS_OF[path](store)["commit"]["data"]]
     assert len(values) == len(set(values)) == 3  # the latest measured, and two commits
 
@@ -84,7 +73,7 @@ def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_pa
 def test_a_project_without_this_shape_is_named(store):
     drawing = throughput_drawing_of(store, query=f"{SHAPE}&project=scipy")
     assert projects_of(drawing) == {"fusebench"}
-    assert drawing.view.problems[0].startswith("Project scipy did not measure this shape; showing fusebench.")
+    assert drawing.view.problems[0].startswith("Project scipy did not measure this choice; showing fusebench.")
 
 
 def test_one_project_needs_no_choice(journal_store, journals):
