@@ -37,7 +37,7 @@ def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
     measured: dict[tuple[str, str], list[CommitRow]] = {}
     rank = {}
     for place, row in enumerate(commits(store)):
-        rank[row.project, row.commit] = place
+        rank[row.commit] = place
         for machine in sorted(row.sweep_machines):
             measured.setdefault((row.project, machine), []).append(row)
     found: list[WinnerFlip] = []
@@ -48,4 +48,4 @@ def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
             found += flips_of(
                 [latest_points(store, revision=commit, project=project, machine=machine) for commit in newest]
             )
-    return tuple(sorted(found, key=lambda one: (-rank[one.since.project, one.since.commit], -(one.margin or 1.0))))
+    return tuple(sorted(found, key=lambda one: (-rank[one.since.commit], -(one.margin or 1.0))))

@@ -16,9 +16,11 @@ from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
+from dashboard.views.throughput.marks import change_points_over_commits
 from dashboard.views.url import context_after
 from dashboard.views.winner_flips import winner_flips_of
-from results.queries import latest_points
+from results.judgement.changes.ranked import RankedFinding
+from results.queries import latest_points, series_where
 from results.store import open_store
 from tests.made_findings import finding
 
@@ -28,9 +30,9 @@ SWEPT = {"fusebench", "other"}
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory, journals, fill):
-    """`fusebench`, three commits; `other`, five older ones at three more batches; `far`, on a machine of its own."""
+    """`fusebench`, three commits; `other`, five older ones of more batches and providers; `far`, elsewhere."""
     sweeps = {
-        "fusebench": journals.history(8, **OPTIONS)[5:],
+        "fusebench": journals.history(8, **OPTIONS, providers=("eager", "fused"))[5:],
         "other": journals.history(5, **{**OPTIONS, "batches": (1, 4, 16, 64, 256)}),
         "far": [replace(one, machine="far-01") for one in journals.history(2, **OPTIONS)],
     }
@@ -123,6 +125,48 @@ def test_what_the_url_leaves_open_is_what_its_project_or_else_the_newest_measure
     assert profile_drawing_of(store, query="?project=other").view.choice.batch == 16
 
 
+def test_what_the_url_leaves_open_is_what_the_project_of_its_commit_measured(store, journals):
+    commit = journals.commit_hash(1)
+    drawing = profile_drawing_of(store, query=f"?commit={commit[:12]}")
+    assert (drawing.view.choice.project.name, drawing.view.choice.batch) == ("other", 16)
+    assert {(row.commit, row.batch) for row in drawing.rivals} == {(commit, 16)}
+
+
+@pytest.mark.parametrize("view_of", [throughput_drawing_of, profile_drawing_of])
+def test_what_is_offered_is_what_the_project_measured(store, view_of):
+    for project, providers in (("fusebench", ("eager", "fused")), ("other", ("eager", "compiled", "fused"))):
+        view = view_of(store, query=f"?machine=bench-01&batch=4&project={project}").view
+        assert set(view.providers) == set(providers)
+
+
+def test_a_commit_of_another_machine_chooses_no_project(tmp_path, journals, fill):
+    *older, elsewhere = journals.history(5, **OPTIONS)
+    sweeps = {
+        "fusebench": journals.history(8, **OPTIONS)[5:], "other": [*older, replace(elsewhere, machine="bench-02")],
+    }  # fmt: skip
+    with open_store(fill(tmp_path, sweeps)) as store:
+        drawing = profile_drawing_of(store, query=f"?machine=bench-01&commit={elsewhere.commit}")
+    assert {row.project for row in drawing.rivals} == {"fusebench"}
+    assert "Several projects" in drawing.problems[0]
+
+
+def test_a_change_of_another_project_at_the_same_commit_is_marked_on_no_curve(forked, journals):
+    commit = journals.commit_hash(2)
+    for project, n_marks in (("fusebench", 1), ("fork", 0)):
+        series = series_where(forked, project=project, benchmark="mlp", metric="latency_s")
+        one = replace(finding(), first_bad=commit, points=tuple(row.parameters for row in series))
+        place = {"project": project, "machine": series[0].machine, "environment": series[0].environment}
+        found = [
+            RankedFinding(
+                finding=replace(one, surface=replace(one.surface, **place)), weight=1.0, uid="x", series=series[0],
+                commits=(commit,), course=(1.0,), last_good=None, first_bad=None,
+            )
+        ]  # fmt: skip
+        choice = throughput_drawing_of(forked, query="?project=fusebench").view.choice
+        marks = change_points_over_commits(forked, found, sides=[choice], positions={commit: "c2"})
+        assert len(marks) == n_marks
+
+
 @each_page
 def test_a_project_that_measured_none_of_the_choice_is_named(store, of):
     for query in ("?project=scipy", "?machine=bench-01&project=far"):
@@ -158,16 +202,6 @@ def test_a_profile_is_compared_within_its_project(forked, journals):
     drawing = profile_drawing_of(forked, query=query)
     assert (drawing.call.point.project, drawing.base.point.project) == ("fork", "fork")
     assert drawing.problems == ()
-
-
-def test_curves_of_several_machines_are_of_one_project(tmp_path, journals, fill):
-    there = [replace(one, machine="bench-02") for one in journals.history(3, **OPTIONS)]
-    here = journals.history(3, **OPTIONS)
-    sweeps = {"fusebench": [*here, *there], "other": [replace(one, run_id=f"o{i}") for i, one in enumerate(there)]}
-    with open_store(fill(tmp_path, sweeps)) as store:
-        drawing = throughput_drawing_of(store, query="?machine=bench-01&colour=machine")
-        assert {row.machine for row in drawing.by_commit} == {"bench-01", "bench-02"}
-        assert {row.project for row in (*drawing.by_commit, *drawing.beside)} == {"fusebench"}
 
 
 @pytest.mark.parametrize("project", ["fusebench", "fork"])
