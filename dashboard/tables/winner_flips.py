@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,17 +32,25 @@ class WinnerFlip:
     """Shape with another fastest provider than before. before: who was, at the last commit that decided it otherwise.
 
     margin: the time of the one that was the fastest over the time of the one that is, both at the newest commit that
-    decides it; None where the former was not measured there.
+    decides it; None where the former was not measured there. is_of_several: whether other projects have a sweep on its
+    machine, too.
     """
 
     lead: Lead
     before: PointRow
     margin: float | None
+    is_of_several: bool = False
 
     @property
     def since(self) -> PointRow:
         """The leader's point at the first commit that it is the fastest at."""
         return self.lead.since
+
+    @property
+    def place(self) -> str:
+        """Machine, with the project where others have a sweep there."""
+        row = self.since
+        return f"{row.machine} ({row.project})" if self.is_of_several else row.machine
 
 
 def flips_of(at_commits: Sequence[Sequence[PointRow]]) -> list[WinnerFlip]:
@@ -77,12 +84,8 @@ def flips_table(flips: Sequence[WinnerFlip]) -> list[Component]:
     """Build the card of the shapes with another fastest provider; nothing if there is none."""
     if not flips:
         return []
-    places = _places(flips)
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
-    table = html.Table(
-        [html.Thead(head), html.Tbody([_flip(one, place=places[_place(one)]) for one in flips[:MOST_FLIPS]])],
-        className="winners",
-    )
+    table = html.Table([html.Thead(head), html.Tbody([_flip(one) for one in flips[:MOST_FLIPS]])], className="winners")
     rest = len(flips) - MOST_FLIPS
     more = [html.P(f"… and {counted(rest, 'shape')} more, the flips of which are older", className="dimmed")]
     note = html.Span("certain before and since, the latest first", className="dimmed")
@@ -98,10 +101,9 @@ def flips_table(flips: Sequence[WinnerFlip]) -> list[Component]:
 def flips_in_words(flips: Sequence[WinnerFlip]) -> list[str]:
     """Write a line for each commit since which somebody leads where another did, with the number of shapes."""
     groups: dict[tuple[str, str, str, str], list[WinnerFlip]] = {}
-    places = _places(flips)
     for one in flips:
         row = one.since
-        groups.setdefault((places[_place(one)], row.commit, row.contender, one.before.contender), []).append(one)
+        groups.setdefault((one.place, row.commit, row.contender, one.before.contender), []).append(one)
     found = []
     for (place, _, now, was), those in groups.items():
         operations = ", ".join(dict.fromkeys(one.since.operation for one in those))
@@ -119,21 +121,7 @@ def commit_in_words(row: PointRow) -> str:
     return f"{row.commit[:8]}{date}{f' ({printable_line(row.commit_subject)})' if row.commit_subject else ''}"
 
 
-def _place(flip: WinnerFlip) -> tuple[str, str]:
-    return flip.since.machine, flip.since.project
-
-
-def _places(flips: Sequence[WinnerFlip]) -> dict[tuple[str, str], str]:
-    """Name the machine of each flip, with its project where the flips are of several there."""
-    places = dict.fromkeys(map(_place, flips))
-    n_projects = Counter(machine for machine, _ in places)
-    return {
-        (machine, project): f"{machine} ({project})" if n_projects[machine] > 1 else machine
-        for machine, project in places
-    }
-
-
-def _flip(flip: WinnerFlip, *, place: str) -> Component:
+def _flip(flip: WinnerFlip) -> Component:
     row = flip.since
     words = {axis.name: text_of(getattr(row, axis.column)) for axis in AXES}
     shape = "{operation} at batch {batch}, hidden {hidden}, {dtype}, {pass}".format_map(words)
@@ -142,7 +130,7 @@ def _flip(flip: WinnerFlip, *, place: str) -> Component:
         HEADINGS,
         [
             dcc.Link(shape, href=throughput_address(row, is_newest=True)),
-            place,
+            flip.place,
             contender_label(flip.before.contender),
             contender_label(row.contender),
             "" if flip.margin is None else ratio_in_words(flip.margin),
