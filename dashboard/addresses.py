@@ -45,7 +45,11 @@ def profile_address(finding: Finding) -> str | None:
     own |= {"operation": finding.benchmark, "machine": finding.surface.machine}
     own |= {"environment": finding.surface.environment}
     pairs = [(axis.name, own[axis.name]) for axis in AXES if axis.name in own]
-    pairs += [("provider", contender), ("commit", finding.first_bad[:HASH_LENGTH])]
+    pairs += [
+        ("project", finding.surface.project),
+        ("provider", contender),
+        ("commit", finding.first_bad[:HASH_LENGTH]),
+    ]
     if finding.last_good:
         pairs.append(("base", finding.last_good[:HASH_LENGTH]))
     return f"/profile?{urlencode(pairs)}"
@@ -68,14 +72,16 @@ def compare_address(finding: Finding) -> str | None:
 
 def point_profile_address(row: PointRow) -> str:
     """Return the address of a point's profile at its own commit."""
-    pairs = [*_axes(row), ("provider", row.contender), ("commit", row.commit[:HASH_LENGTH])]
+    pairs = [*_shape(row), ("provider", row.contender), ("commit", row.commit[:HASH_LENGTH])]
     return f"/profile?{urlencode(pairs, safe=':')}"
 
 
-def throughput_address(row: PointRow) -> str:
-    """Return the address of the throughput of a point's shape at its own commit."""
-    return f"/throughput?{urlencode([*_axes(row), ('commit', row.commit[:HASH_LENGTH])])}"
+def throughput_address(row: PointRow, *, is_newest: bool = False) -> str:
+    """Return the address of the throughput of a point's shape at its own commit, or at the newest, which it may be."""
+    commit = [] if is_newest else [("commit", row.commit[:HASH_LENGTH])]
+    return f"/throughput?{urlencode([*_shape(row), *commit])}"
 
 
-def _axes(row: PointRow) -> list[tuple[str, str]]:
-    return [(axis.name, text_of(getattr(row, axis.column))) for axis in AXES]
+def _shape(row: PointRow) -> list[tuple[str, str]]:
+    """Return a point's axes and its project, which another one may share the shape with."""
+    return [*((axis.name, text_of(getattr(row, axis.column))) for axis in AXES), ("project", row.project)]

@@ -14,14 +14,14 @@ from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words, note_fault
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
-from dashboard.views.overview import MAP_AXES
+from dashboard.views.overview import KEYS as OF_OVERVIEW
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
 from results.errors import LockedStore, ResultsError
 from results.queries import projects, unjudged_places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from dash.development.base_component import Component
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PAGES = (overview.PAGE, throughput.PAGE, profile.PAGE, roofline.PAGE, regressions.PAGE, compare.PAGE, explore.PAGE)
 # URL parameters that only the page *Throughput* has; it was at `/` once, and copied URLs are kept.
-MOVED = frozenset(KEYS) - {axis.name for axis in MAP_AXES}
+MOVED = frozenset(KEYS) - {*OF_OVERVIEW}
 RENAMED = {"/history": explore.PAGE.path, "/history.csv": f"{explore.PAGE.path}.csv"}
 
 # Fonts of the machine: a page that works without any network can load none.
@@ -104,7 +104,7 @@ def create_app(
             return page_and_links(path, store, search=context)[1], context
         except ResultsError as error:
             note_fault(error)
-            return _links(PAGES, shown=_page_at(path), search=before or ""), before or ""
+            return _links(PAGES, shown=_page_at(path), search=before or "", swept=()), before or ""
 
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction(namespace="pages", function_name="title"), Input("nav", "children")
@@ -166,13 +166,15 @@ def page_and_links(path: str, store: Store, *, search: str = "") -> tuple[Compon
 
     The links take along what their pages know of the query `search`: machine, shape, provider.
     """
-    pages = _pages_with_content(store)
+    stored = projects(store)
+    swept = [row.project for row in stored if row.has_sweep]
+    pages = [page for page in PAGES if swept or not page.needs_sweep] if stored else []
     names = [(page.path, page.name) for page in pages]
     shown = next((page for page in pages if page.path == path), None)
     asked = _page_at(path)
     if asked is None:
-        return unknown_path(path, pages=names), _links(pages, shown=None, search=search)
-    links = _links(pages, shown=shown, search=search)
+        return unknown_path(path, pages=names), _links(pages, shown=None, search=search, swept=swept)
+    links = _links(pages, shown=shown, search=search, swept=swept)
     if shown is not None:
         return shown.layout(), links
     return no_sweep(asked.name, names) if pages else empty_store(), links
@@ -203,18 +205,12 @@ def _page_at(path: str) -> Page | None:
     return next((page for page in PAGES if page.path == path), None)
 
 
-def _links(pages: Sequence[Page], *, shown: Page | None, search: str) -> list[Component]:
+def _links(pages: Sequence[Page], *, shown: Page | None, search: str, swept: Collection[str]) -> list[Component]:
     return [
         dcc.Link(
             page.name,
-            href=page.path if page is shown else page.address(search),
+            href=page.path if page is shown else page.address(search, swept=swept),
             className="link here" if page is shown else "link",
         )
         for page in pages
     ]
-
-
-def _pages_with_content(store: Store) -> Sequence[Page]:
-    stored = projects(store)
-    has_sweep = any(row.has_sweep for row in stored)
-    return [page for page in PAGES if has_sweep or not page.needs_sweep] if stored else []

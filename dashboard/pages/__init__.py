@@ -13,11 +13,12 @@ from urllib.parse import parse_qsl, urlencode
 from dash import set_props
 from werkzeug.wrappers import Response
 
+from dashboard.views.projects import PROJECT
 from dashboard.views.url import LATEST
 from results.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from dash import Dash
     from dash.development.base_component import Component
@@ -30,7 +31,7 @@ class Page:
     """Page of the dashboard: its path, its name in the header, its layout, and the registration of its callbacks.
 
     `needs_sweep`: it is empty unless sweep points are stored. `takes`: URL parameters that travel here from another
-    page.
+    page. `takes_any_project`: also one without a sweep, of which the other pages know nothing.
     """
 
     path: str
@@ -39,12 +40,19 @@ class Page:
     register: Callable[[Dash, Store], None]
     needs_sweep: bool = True
     takes: tuple[str, ...] = ()
+    takes_any_project: bool = False
 
-    def address(self, search: str) -> str:
-        """Return the page's address with what it takes of the query `search` of other pages."""
+    def address(self, search: str, *, swept: Collection[str]) -> str:
+        """Return the page's address with what it takes of the query `search` of other pages.
+
+        `swept`: projects with a sweep.
+        """
         asked = parse_qsl(search.removeprefix("?"))
         # The newest commit is where every page begins.
-        pairs = [(name, value) for name, value in asked if name in self.takes and (name, value) != ("commit", LATEST)]
+        left_out = {("commit", LATEST)}
+        if not self.takes_any_project:
+            left_out |= {(name, value) for name, value in asked if name == PROJECT and value not in swept}
+        pairs = [(name, value) for name, value in asked if name in self.takes and (name, value) not in left_out]
         return f"{self.path}?{urlencode(pairs, safe=':,')}" if pairs else self.path
 
 

@@ -280,5 +280,11 @@ OUTPUTS = {
     "rows": Output(_id("rows"), "children"),
 }
 PAGE = Page(
-    path="/compare", name="Compare", layout=layout, register=register, needs_sweep=False, takes=("project", *SIDES)
+    path="/compare",
+    name="Compare",
+    layout=layout,
+    register=register,
+    needs_sweep=False,
+    takes=("project", *SIDES),
+    takes_any_project=True,
 )

@@ -266,5 +266,5 @@ OUTPUTS = {
 
 PAGE = Page(
     path="/explore", name="Explore", layout=layout, register=register, needs_sweep=False,
-    takes=("operation", *CASCADE, *OF_POINT, "commit"),
+    takes=("operation", *CASCADE, *OF_POINT, "commit"), takes_any_project=True,
 )  # fmt: skip

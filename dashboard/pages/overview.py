@@ -17,7 +17,8 @@ from dashboard.tables.standings import failing_in_words, failing_list, freshness
 from dashboard.tables.surfaces import answer_of, commits_of, surfaces_list
 from dashboard.tables.winner_flips import flips_in_words
 from dashboard.views.comparison import MOST_SURFACES
-from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of, query_from_axes
+from dashboard.views.overview import KEYS, MAP_AXES, maps_view_of, overview_of, query_from_axes
+from dashboard.views.projects import PROJECT, project_of
 from dashboard.views.regressions_drawing import open_regressions_of
 from dashboard.views.winner_flips import MOST_COMMITS, winner_flips_of
 from dashboard.widgets import alert, at_end, card
@@ -103,7 +104,9 @@ def asked_query(
     """
     if search is None or (shown is not None and triggered == _id("url") and search == shown):
         raise PreventUpdate
-    return search if shown is None or triggered in {None, _id("url")} else query_from_axes(picked)
+    if shown is None or triggered in {None, _id("url")}:
+        return search
+    return query_from_axes({**picked, PROJECT: project_of(shown)})
 
 
 def page_props(view: MapsView, *, is_from_url: bool) -> dict[str, Any]:
@@ -176,7 +179,8 @@ def _change_card(comparison: Comparison, summary: FreshnessSummary | None) -> Co
 
 
 def _maps(view: MapsView) -> Sequence[Component]:
-    facts = " · ".join(_fact(name, text_of(value)) for name, value in view.chosen.items() if name != "machine")
+    axes = [_fact(name, text_of(value)) for name, value in view.chosen.items() if name != "machine"]
+    facts = " · ".join([*(view.project.facts if view.project else []), *axes])
     return [
         card(
             [html.H3("Fastest provider at each shape"), html.Span(facts, className="dimmed")],
@@ -225,5 +229,5 @@ PAGE = Page(
     layout=layout,
     register=register,
     needs_sweep=False,
-    takes=tuple(axis.name for axis in MAP_AXES),
+    takes=KEYS,
 )

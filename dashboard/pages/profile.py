@@ -24,6 +24,7 @@ from dashboard.views.profiles.choice import NOBODY, SAME, query_from_profile_cho
 from dashboard.views.profiles.difference import change_of_latency, explained_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.profiles.words import answer_of_call, details_of_call
+from dashboard.views.projects import PROJECT, project_of
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
 from dashboard.widgets import alert, stroke
@@ -88,6 +89,7 @@ def asked_query(
         return search
     # An axis with a single option was not chosen; with other options its default applies.
     values = {name: value for name, value in picked.items() if name not in shown["settled"] and value is not None}
+    values |= {PROJECT: named} if (named := project_of(shown["query"])) else {}
     if triggered == page_id("against") and values.get("against") == NOBODY:
         values["base"] = SAME
     if values.get("against") == NOBODY and values.get("base") == SAME:
@@ -123,10 +125,10 @@ def page_props(drawing: ProfileDrawing, *, is_from_url: bool) -> dict[str, Any]:
             "base": commit_props(drawing.commits, chosen=choice.base, latest=SAME, label="the same commit"),
         },
         "side": str(choice.side),
-        "facts": " · ".join(
+        "facts": " · ".join([*choice.project.facts, *(
             fact(name, text_of(getattr(choice, axis.column)))
             for axis in AXES if (name := axis.name) in settled and name not in ALWAYS_SHOWN
-        ),
+        )]),
         "problems": alert(drawing.problems),
         "answer": _answer(drawing),
         **content_props(drawing, query=query),
@@ -231,5 +233,5 @@ PAGE = Page(
     name="Profile",
     layout=layout,
     register=register,
-    takes=(*(axis.name for axis in AXES), "provider", "commit"),
+    takes=(*(axis.name for axis in AXES), PROJECT, "provider", "commit"),
 )

@@ -20,6 +20,7 @@ from dashboard.sweep_axes import text_of
 from dashboard.tables.export import csv_of_rows
 from dashboard.tables.grids import connect_grids, grid, grid_slot
 from dashboard.tables.rooflines import CSV_COLUMNS, columns_of, csv_rows, roofline_rows
+from dashboard.views.projects import PROJECT, project_of
 from dashboard.views.roofline import (
     ROOF_AXES,
     answer_of_roofline,
@@ -34,7 +35,7 @@ from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, p
 from results.queries import projects
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dash import Dash
     from dash.development.base_component import Component
@@ -117,6 +118,7 @@ def asked_query(
     if shown is None or triggered in {None, _id("url")}:
         return search
     values = {axis.name: picked[axis.name] for axis in ROOF_AXES if axis.name not in shown["settled"]}
+    values[PROJECT] = project_of(shown["query"])
     commit = None if picked["commit"] in {None, LATEST} else picked["commit"]
     return query_of(values, commit=commit, providers=picked["providers"], known=shown["providers"])
 
@@ -139,7 +141,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
         },
         "commit": commit_props(view.commits, chosen=view.commit, latest=LATEST),
         "providers": provider_props(view.providers, chosen=view.shown),
-        "facts": " · ".join(fact(name, text_of(view.chosen[name])) for name in settled if name not in ALWAYS_SHOWN),
+        "facts": " · ".join(_facts(view, settled)),
         "problems": alert(view.problems),
         "answer": _answer(view),
         "note": note_of_roofline(view),
@@ -148,6 +150,11 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
         "points_note": f"{len(rows)}, {'the nearest to its roof' if view.peak else 'the highest rate'} first",
         "points": grid(columns_of(view.points), rows, grid_id=_id("points")) if rows else None,
     }
+
+
+def _facts(view: RooflineView, settled: Sequence[str]) -> list[str]:
+    axes = [fact(name, text_of(view.chosen[name])) for name in settled if name not in ALWAYS_SHOWN]
+    return [*view.project.facts, *axes]
 
 
 def links_of(one: Placed) -> list[Component | str]:
@@ -174,7 +181,7 @@ def _answer(view: RooflineView) -> list[Component]:
 
 def _zoom_key(view: RooflineView) -> str:
     """Return the key that keeps the zoom through changes of commit and providers."""
-    return ",".join(map(text_of, view.chosen.values()))
+    return ",".join([view.project.name, *map(text_of, view.chosen.values())])
 
 
 def _id(name: str) -> str:
@@ -208,5 +215,5 @@ PAGE = Page(
     name="Roofline",
     layout=layout,
     register=register,
-    takes=(*(axis.name for axis in ROOF_AXES), "commit", "providers"),
+    takes=(*(axis.name for axis in ROOF_AXES), PROJECT, "commit", "providers"),
 )

@@ -36,8 +36,9 @@ from dashboard.sweep_axes import AXES, text_of
 from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
+from dashboard.views.projects import PROJECT, project_of
 from dashboard.views.throughput.answer import NO_PROVIDER, answer_from
-from dashboard.views.throughput.choice import project_of, query_from_choice, query_from_values
+from dashboard.views.throughput.choice import query_from_choice, query_from_values
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import ALWAYS_SHOWN, facts, note_of_commits, note_of_winners, rankings_by_batch
@@ -137,7 +138,7 @@ def asked_query(
         return search
     # An axis with a single option was not chosen; with other options its default applies.
     values = {name: picked[name] for name in picked if name not in {"providers", "commits", *shown["settled"]}}
-    values["project"] = project_of(shown["query"])
+    values[PROJECT] = project_of(shown["query"])
     # The colour that nobody chose follows the number of commits.
     if values["colour"] == shown["colour"]:
         del values["colour"]
@@ -149,8 +150,7 @@ def asked_query(
 
 def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, Any]:
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
-    view, choice = drawing.view, drawing.view.choice
-    query = query_from_choice(choice)
+    view, choice, query = drawing.view, drawing.view.choice, query_from_choice(drawing.view.choice)
     measured, point = measured_quantities(drawing.by_batch), chosen_point_of(drawing)
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
@@ -296,5 +296,5 @@ PAGE = Page(
     name="Throughput",
     layout=layout,
     register=register,
-    takes=(*(axis.name for axis in AXES), "commit", "providers"),
+    takes=(*(axis.name for axis in AXES), PROJECT, "commit", "providers"),
 )

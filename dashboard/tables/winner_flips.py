@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 from dash import dcc, html
 
+from dashboard.addresses import throughput_address
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.widgets import card, contender_label, labelled_cells
 from results.judgement.leads import lead_of
@@ -32,17 +32,25 @@ class WinnerFlip:
     """Shape with another fastest provider than before. before: who was, at the last commit that decided it otherwise.
 
     margin: the time of the one that was the fastest over the time of the one that is, both at the newest commit that
-    decides it; None where the former was not measured there.
+    decides it; None where the former was not measured there. is_of_several: whether other projects have a sweep on its
+    machine, too.
     """
 
     lead: Lead
     before: PointRow
     margin: float | None
+    is_of_several: bool = False
 
     @property
     def since(self) -> PointRow:
         """The leader's point at the first commit that it is the fastest at."""
         return self.lead.since
+
+    @property
+    def place(self) -> str:
+        """Machine, with the project where others have a sweep there."""
+        row = self.since
+        return f"{row.machine} ({row.project})" if self.is_of_several else row.machine
 
 
 def flips_of(at_commits: Sequence[Sequence[PointRow]]) -> list[WinnerFlip]:
@@ -95,13 +103,13 @@ def flips_in_words(flips: Sequence[WinnerFlip]) -> list[str]:
     groups: dict[tuple[str, str, str, str], list[WinnerFlip]] = {}
     for one in flips:
         row = one.since
-        groups.setdefault((row.machine, row.commit, row.contender, one.before.contender), []).append(one)
+        groups.setdefault((one.place, row.commit, row.contender, one.before.contender), []).append(one)
     found = []
-    for (machine, _, now, was), those in groups.items():
+    for (place, _, now, was), those in groups.items():
         operations = ", ".join(dict.fromkeys(one.since.operation for one in those))
         new = ", which has its first time there" if all(one.lead.is_new for one in those) else ""
         found.append(
-            f"{now} leads at {counted(len(those), 'shape')} of {operations} on {machine} since "
+            f"{now} leads at {counted(len(those), 'shape')} of {operations} on {place} since "
             f"{commit_in_words(those[0].since)}{new}; {was} did before"
         )
     return found
@@ -115,15 +123,14 @@ def commit_in_words(row: PointRow) -> str:
 
 def _flip(flip: WinnerFlip) -> Component:
     row = flip.since
-    pairs = [(axis.name, text_of(getattr(row, axis.column))) for axis in AXES]
     words = {axis.name: text_of(getattr(row, axis.column)) for axis in AXES}
     shape = "{operation} at batch {batch}, hidden {hidden}, {dtype}, {pass}".format_map(words)
     new = [html.Span(" its first time", className="dimmed")] if flip.lead.is_new else []
     cells = labelled_cells(
         HEADINGS,
         [
-            dcc.Link(shape, href=f"/throughput?{urlencode(pairs)}"),
-            row.machine,
+            dcc.Link(shape, href=throughput_address(row, is_newest=True)),
+            flip.place,
             contender_label(flip.before.contender),
             contender_label(row.contender),
             "" if flip.margin is None else ratio_in_words(flip.margin),

@@ -8,10 +8,10 @@ from functools import partial
 from math import log
 from statistics import median
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
+from dashboard.addresses import throughput_address
 from dashboard.clocks import clocks_of_shapes
-from dashboard.sweep_axes import AXES, text_of
+from dashboard.sweep_axes import text_of
 from results.judgement.winners import BASELINE, Standing, ranking_of
 from results.units import counted
 
@@ -157,7 +157,7 @@ def _map(
             batch=batch,
             hidden=hidden,
             ranking=ranking_of(rows),
-            link=_link(rows[0], is_newest=order[rows[0].commit] == newest[hidden]),
+            link=throughput_address(rows[0], is_newest=order[rows[0].commit] == newest[hidden]),
         )
         for (batch, hidden), rows in shapes.items()
     }
@@ -206,13 +206,6 @@ def _headline(title: str, contender: str, rows: Sequence[PointRow]) -> Headline:
         least=ordered[0],
         most=ordered[-1],
     )
-
-
-def _link(row: PointRow, *, is_newest: bool) -> str:
-    pairs = [(axis.name, text_of(getattr(row, axis.column))) for axis in AXES]
-    if not is_newest:
-        pairs.append(("commit", row.commit[:12]))
-    return f"/throughput?{urlencode(pairs)}"
 
 
 def _order(operation: str, pass_: str) -> tuple[bool, str, str]:

@@ -44,12 +44,18 @@ def settled(
 
 
 def settled_axes(
-    points: Sequence[PointChoice], axes: Sequence[Axis], *, wanted: Mapping[str, str], problems: list[str]
+    points: Sequence[PointChoice],
+    axes: Sequence[Axis],
+    *,
+    wanted: Mapping[str, str],
+    problems: list[str],
+    prefers: str | None = None,
 ) -> tuple[dict[str, AxisValue], dict[str, tuple[AxisValue, ...]], list[PointChoice]]:
     """Settle `axes` one after the other: their values by column, what each had to offer by name, and the points left.
 
     `points` come newest first. What the URL wants and was not measured is added to `problems`. An axis that it leaves
-    open takes a value that the axes after it, which it names, were measured with.
+    open takes a value that the axes after it, which it names, were measured with; by one project: the one that is
+    preferred, else the newest.
     Raises: ResultsError without any point.
     """
     columns: dict[str, AxisValue] = {}
@@ -57,7 +63,7 @@ def settled_axes(
     left = list(points)
     for axis in axes:
         options[axis.name] = in_order(tuple(dict.fromkeys(axis.value_of(row) for row in left)))
-        fitting = left if axis.name in wanted else _fitting(left, axes[axes.index(axis) + 1 :], wanted)
+        fitting = left if axis.name in wanted else _fitting(left, axes[axes.index(axis) + 1 :], wanted, prefers)
         values = _newest_or_most(axis, fitting)
         columns[axis.column] = settled(axis, values, wanted=wanted, before=columns, problems=problems)
         left = [row for row in left if axis.value_of(row) == columns[axis.column]]
@@ -69,11 +75,16 @@ def in_order(values: Sequence[AxisValue]) -> tuple[AxisValue, ...]:
     return tuple(sorted(values, key=_sort_key))
 
 
-def _fitting(points: Sequence[PointChoice], later: Sequence[Axis], wanted: Mapping[str, str]) -> Sequence[PointChoice]:
-    """Return the points at the values that the URL wants of the later axes, as far as there are any."""
+def _fitting(
+    points: Sequence[PointChoice], later: Sequence[Axis], wanted: Mapping[str, str], prefers: str | None
+) -> Sequence[PointChoice]:
+    """Return the points of one project at the values that the URL wants of the later axes, as far as there are any."""
     for axis in later:
         if axis.name in wanted:
             points = [row for row in points if text_of(axis.value_of(row)) == wanted[axis.name]] or points
+    for project in (prefers, *(row.project for row in points[:1])):
+        if of_project := [row for row in points if row.project == project]:
+            return of_project
     return points
 
 

@@ -12,6 +12,7 @@ from dashboard.figures.notes import OPEN_MARKS
 from dashboard.roofs import placed
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.axis_values import settled_axes
+from dashboard.views.projects import PROJECT, commits_of_project, preferred_project, shown_project
 from dashboard.views.url import LATEST, commit_of, unknown_parameters
 from results.queries import ceilings_of, commits, latest_points, point_choices
 from results.units import counted, percent, si
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     from dashboard.roofs import Placed
     from dashboard.sweep_axes import AxisValue
-    from results.rows import CeilingsRow, CommitRow
+    from dashboard.views.projects import ShownProject
+    from results.rows import CeilingsRow, CommitRow, PointFilter
     from results.store import Store
 
 # Each point of the picture has a batch, a hidden dim and a model dim of its own.
 ROOF_AXES = tuple(axis for axis in AXES if axis.name not in {"batch", "hidden", "dim"})
-KEYS = (*(axis.name for axis in ROOF_AXES), "commit", "providers")
+KEYS = (*(axis.name for axis in ROOF_AXES), PROJECT, "commit", "providers")
 MEASURE_THEM = (
     "Only that machine can measure them: fusebench run does so there, before its points, and once more with "
     "\N{NON-BREAKING HYPHEN}\N{NON-BREAKING HYPHEN}again if something disturbed it. To see a roof now, run make "
@@ -38,12 +40,13 @@ MEASURE_THEM = (
 class RooflineView:
     """Points of one operation at a commit, and the roofs above them.
 
-    chosen, options: of ROOF_AXES, by name. commit: None is each point's newest. providers: that have a point; shown:
-    the chosen ones. n_without: points that have no place, as they have no value.
+    chosen, options: of ROOF_AXES, by name. project: of all points. commit: None is each point's newest. providers: that
+    have a point; shown: the chosen ones. n_without: points that have no place, as they have no value.
     """
 
     chosen: Mapping[str, AxisValue]
     options: Mapping[str, tuple[AxisValue, ...]]
+    project: ShownProject
     commit: str | None
     commits: tuple[CommitRow, ...]
     providers: tuple[str, ...]
@@ -66,7 +69,7 @@ class RooflineView:
     @property
     def query(self) -> str:
         """Query string that chooses the same."""
-        values = {name: text_of(value) for name, value in self.chosen.items()}
+        values = {name: text_of(value) for name, value in [*self.chosen.items(), *self.project.pairs]}
         return query_of(values, commit=self.commit, providers=self.shown, known=self.providers)
 
 
@@ -74,10 +77,15 @@ def roofline_view_of(store: Store, *, query: str) -> RooflineView:
     """Query the store for what the URL's `query` shows; a sweep must be stored."""
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    columns, options, _ = settled_axes(point_choices(store), ROOF_AXES, wanted=wanted, problems=problems)
-    measured = [row for row in commits(store) if columns["machine"] in row.sweep_machines]
+    choices, there = point_choices(store), [row for row in commits(store) if row.sweep_machines]
+    prefers = preferred_project(wanted, points=choices, commits=there)
+    columns, options, left = settled_axes(choices, ROOF_AXES, wanted=wanted, problems=problems, prefers=prefers)
+    there = [row for row in there if columns["machine"] in row.sweep_machines]
+    project = shown_project(wanted, points=left, every=choices, commits=there, problems=problems)
+    measured = commits_of_project(there, project.name)
     commit = commit_of(wanted.get("commit", LATEST), measured, problems)
-    rows = latest_points(store, revision=commit, **columns)  # type: ignore[arg-type]  # each column is a filter's name
+    axes: PointFilter = {**columns, "project": project.name}  # type: ignore[typeddict-item]  # each is a filter's name
+    rows = latest_points(store, revision=commit, **axes)
     rows = [row for row in rows if row.activation == columns["activation"]]
     ceilings = ceilings_of(store, machine=str(columns["machine"]), environment=str(columns["environment"]))
     points = placed(rows, ceilings=ceilings)
@@ -86,6 +94,7 @@ def roofline_view_of(store: Store, *, query: str) -> RooflineView:
     return RooflineView(
         chosen={axis.name: columns[axis.column] for axis in ROOF_AXES},
         options=options,
+        project=project,
         commit=commit,
         commits=tuple(measured),
         providers=providers,

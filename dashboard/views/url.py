@@ -67,6 +67,10 @@ def context_after(before: str, search: str, *, swept: Collection[str]) -> str:
     if named.get("project") in swept and "benchmark" in named:
         named["operation"] = named.pop("benchmark")
     known = {name: value for name, value in parse_qsl(before) if name in CONTEXT}
+    if known.get("project") in swept and named.get("machine", known.get("machine")) != known.get("machine"):
+        del known["project"]  # it was one of several on its machine; another machine may have another one's sweep
+    if named.get("project", known.get("project")) != known.get("project", named.get("project")):
+        known.pop("commit", None)  # of the other project
     if "operation" in named:  # a point of the sweep; a URL that names no providers shows all
         known = {name: value for name, value in known.items() if name not in {"project", "benchmark", "providers"}}
     return urlencode({**known, **named}, safe=":,")

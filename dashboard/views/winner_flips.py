@@ -1,8 +1,10 @@
-"""Winner flips: who leads at which shape of the sweep since when, over each machine's newest commits."""
+"""Winner flips: who leads at which shape of the sweep since when, over each project's newest commits on a machine."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -41,9 +43,13 @@ def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
         for machine in sorted(row.sweep_machines):
             measured.setdefault((row.project, machine), []).append(row)
     found: list[WinnerFlip] = []
-    for (_, machine), rows in measured.items():
+    n_projects = Counter(machine for _, machine in measured)
+    for (project, machine), rows in measured.items():
         beside = beside_among(rows)
         newest = [row.commit for row in rows if row.commit not in beside][-MOST_COMMITS:]
         if len(newest) > 1:
-            found += flips_of([latest_points(store, revision=commit, machine=machine) for commit in newest])
+            flips = flips_of(
+                [latest_points(store, revision=commit, project=project, machine=machine) for commit in newest]
+            )
+            found += [replace(one, is_of_several=n_projects[machine] > 1) for one in flips]
     return tuple(sorted(found, key=lambda one: (-rank[one.since.commit], -(one.margin or 1.0))))

@@ -48,20 +48,21 @@ def _point_choices(connection: Connection) -> list[PointChoice]:
         newest = newest_runs(points, {}).cte("newest").prefix_with("MATERIALIZED", dialect="postgresql")
         rows = fetch_rows(
             connection,
-            sa.select(newest.c.point_id, Machine.name, Environment.name, Measurement.measured_at)
+            sa.select(newest.c.point_id, Project.name, Machine.name, Environment.name, Measurement.measured_at)
             .select_from(newest)
             .join(Run, Run.id == newest.c.run_id)
+            .join(Project, Project.id == Run.project_id)
             .join(Machine, Machine.id == Run.machine_id)
             .join(Environment, Environment.id == Run.environment_id)
             .join(Measurement, (Measurement.run_id == newest.c.run_id) & (Measurement.point_id == newest.c.point_id))
             .order_by(Measurement.measured_at.desc(), newest.c.point_id),
         )
         moment = datetime_decoder(connection)
-        axes = PointChoice._fields[2:-1]
+        axes = PointChoice._fields[3:-1]
         values = {i: tuple(getattr(point, axis) for axis in axes) for i, point in points.items()}
         return [
-            PointChoice._make((machine, environment, *values[point_id], moment(at)))
-            for point_id, machine, environment, at in rows
+            PointChoice._make((project, machine, environment, *values[point_id], moment(at)))
+            for point_id, project, machine, environment, at in rows
         ]
 
 

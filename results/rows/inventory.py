@@ -17,11 +17,12 @@ def contender_name(provider: str, weights: str) -> str:
 
 
 class PointChoice(NamedTuple):
-    """Axes of a sweep point on one machine and environment; a tuple, because there are thousands.
+    """Axes of a project's sweep point on one machine and environment; a tuple, because there are thousands.
 
     `measured_at`: when it was measured last, in any state.
     """
 
+    project: str
     machine: str
     environment: str
     operation: str

@@ -149,6 +149,22 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def fill(journals):
+    """Fill a database with the sweeps of each project; its path."""
+
+    def build(folder, sweeps_of):
+        for project, sweeps in sweeps_of.items():
+            journals.write_journals(folder / project, sweeps)
+            for path in (folder / project).rglob("*.jsonl"):
+                path.write_text(path.read_text().replace('"project": "fusebench"', f'"project": "{project}"'))
+        with open_store(str(folder / "fusebench.db")) as store:
+            store.ingest([folder / project for project in sweeps_of])
+        return str(folder / "fusebench.db")
+
+    return build
+
+
 @pytest.fixture
 def shown_store(journal_store, journals):
     return journal_store(journals.history(5, states={("gated_mlp", "compiled"): "crashed"}))

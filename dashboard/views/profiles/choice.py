@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from dashboard.sweep_axes import AXES, ChosenPoint, text_of
 from dashboard.views.axis_values import settled_axes
+from dashboard.views.projects import PROJECT, ShownProject, commits_of_project, preferred_project, shown_project
 from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
 from results.queries import StackKind
 
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
 
 NOBODY = "none"  # of `against`, in the URL and on the selector
 SAME = "same"  # of `base`: the commit of the profile itself
-KEYS = (*(axis.name for axis in AXES), "provider", "commit", "against", "base", "side")
+KEYS = (*(axis.name for axis in AXES), PROJECT, "provider", "commit", "against", "base", "side")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileChoice(ChosenPoint):
-    """Choices of the page. `provider` None: the fastest; `commit` None: the newest.
+    """Choices of the page. `project`: of all it shows. `provider` None: the fastest; `commit` None: the newest.
 
     The profile is compared with that of `against` at commit `base`; either None is the profile's own, both None is no
     comparison. `side`: of the flame graph.
     """
 
+    project: ShownProject
     provider: str | None = None
     commit: str | None = None
     against: str | None = None
@@ -43,8 +45,9 @@ class ProfileChoice(ChosenPoint):
 
     @property
     def shape(self) -> PointFilter:
-        """All axes as the store's filter."""
-        return {axis.column: getattr(self, axis.column) for axis in AXES}  # type: ignore[return-value]
+        """All axes and the project as the store's filter."""
+        axes = {axis.column: getattr(self, axis.column) for axis in AXES}
+        return {**axes, "project": self.project.name}  # type: ignore[typeddict-item]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +66,20 @@ class ProfileView:
 def profile_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow]) -> ProfileView:
     """Return the view a URL's query string asks for, or the nearest that was measured.
 
-    `points`: the measured ones, newest first, at least one; `commits`: where they were measured. A value that does
-    not exist is replaced, and `problems` states by which.
+    `points`: the measured ones, newest first, at least one; `commits`: where they were measured; both of all projects.
+    A value that does not exist is replaced, and `problems` states by which.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    columns, options, left = settled_axes(points, AXES, wanted=wanted, problems=problems)
-    providers = tuple(sorted({row.contender for row in left}, key=lambda name: (name != "eager", name)))
+    prefers = preferred_project(wanted, points=points, commits=commits)
+    columns, options, left = settled_axes(points, AXES, wanted=wanted, problems=problems, prefers=prefers)
+    project = shown_project(wanted, points=left, every=points, commits=commits, problems=problems)
+    commits = commits_of_project(commits, project.name)
+    of_project = {row.contender for row in left if row.project == project.name}
+    providers = tuple(sorted(of_project, key=lambda name: (name != "eager", name)))
     choice = ProfileChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
+        project=project,
         provider=_provider(wanted.get("provider"), providers, problems),
         commit=commit_of(wanted.get("commit", LATEST), commits, problems),
         against=_provider(wanted.get("against"), providers, problems, nobody=NOBODY),
@@ -84,6 +92,7 @@ def profile_view_of(query: str, *, points: Sequence[PointChoice], commits: Seque
 def query_from_profile_choice(choice: ProfileChoice) -> str:
     """Write `choice` as a query string; every axis is spelled out, so that a copied URL keeps its view."""
     pairs = [(axis.name, text_of(getattr(choice, axis.column))) for axis in AXES]
+    pairs += choice.project.pairs
     if choice.provider is not None:
         pairs.append(("provider", choice.provider))
     pairs.append(("commit", LATEST if choice.commit is None else choice.commit[:12]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from dashboard.views.profiles.choice import profile_view_of
+from dashboard.views.projects import commits_of_project
 from results.judgement.explanation import ProfiledCall, Subject, compare_profiles, explain
 from results.judgement.latency_parts import parts_of
 from results.judgement.winners import ranking_of
@@ -107,12 +108,13 @@ def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
             view = replace(view, choice=replace(view.choice, batch=nearest))
             rivals = _rows(store, view.choice, revision=view.choice.commit)
     choice, problems = view.choice, list(view.problems)
+    own = commits_of_project(measured, choice.project.name)
     point = _chosen(rivals, choice.provider, problems)
     call = None if point is None else _call(store, point)
     base = None if point is None else _base(store, choice, point, rivals, problems)
     return ProfileDrawing(
         view=view,
-        commits=tuple(row for row in measured if choice.machine in row.sweep_machines),
+        commits=tuple(row for row in own if choice.machine in row.sweep_machines),
         rivals=tuple(rivals),
         call=call,
         profiled=profiled if call is not None and call.profile is None else (),

@@ -11,6 +11,7 @@ from dashboard.quantities import Quantity
 from dashboard.scales import Colour, CommitSpacing, Multiples, Scale
 from dashboard.sweep_axes import AXES, ChosenPoint, text_of
 from dashboard.views.axis_values import settled_axes
+from dashboard.views.projects import ShownProject, commits_of_project, preferred_project, shown_project
 from dashboard.views.throughput.sides import MOST_SIDES, panels_of, sides_of
 from dashboard.views.url import LATEST, commit_of, commits_of, member_of, unknown_parameters
 
@@ -28,11 +29,11 @@ KEYS = (*(axis.name for axis in AXES), "project", "commit", "commits", "provider
 class ThroughputChoice(ChosenPoint):
     """Choices of the page. `commit` None: the newest; `providers` None: all contenders.
 
-    `project` None: only one measured the shape. `batch` applies to the curve over commits, `commit` to the curve over
-    batch, and `commits` are drawn beside that. `colour` None: by commit where there are several, else by provider.
+    `project`: of all its points. `batch` applies to the curve over commits, `commit` to the curve over batch, and
+    `commits` are drawn beside that. `colour` None: by commit where there are several, else by provider.
     """
 
-    project: str | None = None
+    project: ShownProject
     commit: str | None = None
     commits: tuple[str, ...] = ()
     colour: Colour | None = None
@@ -75,19 +76,25 @@ class ThroughputView:
 def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow]) -> ThroughputView:
     """Return the view a URL's query string asks for, or the nearest that was measured.
 
-    `points`: the measured ones, newest first, at least one; `commits`: where they were measured. A value that does
-    not exist is replaced, and `problems` states by which. Axes the query leaves out get the newest machine, a
-    middle size and the plain variants.
+    `points`: the measured ones, newest first, at least one; `commits`: where they were measured; both of all projects.
+    A value that does not exist is replaced, and `problems` states by which. Axes the query leaves out get the newest
+    machine, a middle size and the plain variants.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    columns, options, _ = settled_axes(points, AXES, wanted=wanted, problems=problems)
+    prefers = preferred_project(wanted, points=points, commits=commits)
+    columns, options, _ = settled_axes(points, AXES, wanted=wanted, problems=problems, prefers=prefers)
     others = [axis for axis in AXES if axis.name != "batch"]
-    comparable = (point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others))
-    providers = tuple(sorted({point.contender for point in comparable}, key=_provider_key))
+    comparable = [point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others)]
+    project = shown_project(wanted, points=comparable, every=points, commits=commits, problems=problems)
+    points = [point for point in points if point.project == project.name]
+    commits = commits_of_project(commits, project.name)
+    of_project = {point.contender for point in comparable if point.project == project.name}
+    providers = tuple(sorted(of_project, key=_provider_key))
     commit, beside = _commits(wanted, commits, problems)
     choice = ThroughputChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
+        project=project,
         commit=commit,
         commits=beside,
         providers=_providers(wanted.get("providers"), providers, problems),
@@ -125,35 +132,10 @@ def with_measured_batch(view: ThroughputView, query: str, rows: Sequence[PointRo
     return replace(view, choice=replace(view.choice, batch=shown), problems=problems)
 
 
-def with_project(view: ThroughputView, query: str, projects: Sequence[str]) -> ThroughputView:
-    """Return the view of one of the `projects` that measured its shape, newest first: the URL's, or the newest.
-
-    Where there are several and the URL names none of them, `problems` states how to choose; one needs no choice.
-    """
-    asked = project_of(query)
-    if asked in projects or not projects or (asked is None and len(projects) == 1):
-        chosen = asked if len(projects) > 1 else None
-        return replace(view, choice=replace(view.choice, project=chosen))
-    shown, *others = projects
-    problem = f"Project {asked[:60]} did not measure this shape; showing {shown}." if asked else ""
-    if others:
-        names = ", ".join(projects)
-        problem = problem or f"Several projects measured this shape on this machine ({names}); showing {shown}."
-        problem += f" For another, add to the address: &project={others[0]}"
-    chosen = shown if others else None
-    return replace(view, choice=replace(view.choice, project=chosen), problems=(*view.problems, problem))
-
-
-def project_of(query: str) -> str | None:
-    """Return the project that a query string names."""
-    return dict(parse_qsl(query.removeprefix("?"))).get("project")
-
-
 def query_from_choice(choice: ThroughputChoice) -> str:
     """Write `choice` as a query string; every axis is spelled out, so that a copied URL keeps its view."""
     pairs = [(axis.name, text_of(getattr(choice, axis.column))) for axis in AXES]
-    if choice.project is not None:
-        pairs.append(("project", choice.project))
+    pairs += choice.project.pairs
     pairs.append(("commit", LATEST if choice.commit is None else choice.commit[:12]))
     if choice.providers is not None:
         pairs.append(("providers", ",".join(choice.providers)))

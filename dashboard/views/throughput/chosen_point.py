@@ -43,6 +43,6 @@ def chosen_point_of(drawing: ThroughputDrawing) -> ChosenPoint | None:
         commit=row.commit,
         date=row.commit_date,
         subject=row.commit_subject,
-        profile_query="?" + urlencode([*axes, ("commit", row.commit[:12])]),
+        profile_query="?" + urlencode([*axes, *choice.project.pairs, ("commit", row.commit[:12])]),
         commands=run_again(here),
     )

@@ -11,7 +11,8 @@ from dashboard.figures.thinning import thinned
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.scales import Colour, Multiples
 from dashboard.views.judged_histories import judged_histories, known_histories
-from dashboard.views.throughput.choice import throughput_view_of, with_measured_batch, with_project
+from dashboard.views.projects import commits_of_project
+from dashboard.views.throughput.choice import throughput_view_of, with_measured_batch
 from dashboard.views.throughput.marks import change_points_over_commits
 from dashboard.views.throughput.sides import MOST_PANELS, MOST_SIDES, nearest_panels, panels_of, sides_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
@@ -71,8 +72,8 @@ def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> T
     measured = [row for row in commits(store) if row.sweep_machines]
     points = point_choices(store)
     view = throughput_view_of(query, points=points, commits=measured)
-    view = with_project(view, query, _projects(store, view.choice, measured))
-    measured = [row for row in measured if view.choice.project in {None, row.project}]
+    measured = commits_of_project(measured, view.choice.project.name)
+    points = [point for point in points if point.project == view.choice.project.name]
     by_batch = _rows_at(store, view.choice, revision=view.choice.commit)
     view = with_measured_batch(view, query, by_batch)
     choice = view.choice
@@ -113,15 +114,6 @@ def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> T
         left_out=tuple(left_out),
         commits_left_out=tuple(commits_left_out),
     )
-
-
-def _projects(store: Store, choice: ThroughputChoice, measured: Iterable[CommitRow]) -> list[str]:
-    """Return the projects that measured the chosen shape, the newest first; on most machines there is one."""
-    there = list(dict.fromkeys(row.project for row in measured if choice.machine in row.sweep_machines))
-    if len(there) < 2:
-        return there
-    rows = throughput_by_commit(store, metrics=DRAWN[:1], **_shape(choice))
-    return list(dict.fromkeys(row.project for row in reversed(rows)))
 
 
 def batch_chart_of(drawing: ThroughputDrawing) -> tuple[Chart, list[str]]:
@@ -252,7 +244,7 @@ def _metrics(choice: ThroughputChoice) -> tuple[str, ...]:
 def _shape(choice: ThroughputChoice) -> PointFilter:
     """Return the axes both curves share, as the store's filter."""
     return {
-        "project": choice.project,
+        "project": choice.project.name,
         "operation": choice.operation, "machine": choice.machine, "environment": choice.environment,
         "pass_": choice.pass_, "dtype": choice.dtype, "activation": choice.activation,
         "hidden": choice.hidden, "dim": choice.dim, "cache": choice.cache, "threads": choice.threads,

@@ -58,6 +58,7 @@ def _may_be_about(finding: Finding, side: ThroughputChoice) -> bool:
 def _series_of(store: Store, side: ThroughputChoice) -> list[SeriesRow]:
     found = series_where(
         store,
+        project=side.project.name,
         benchmark=side.operation,
         metric=side.quantity.judged_as,
         machine=side.machine,

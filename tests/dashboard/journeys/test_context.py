@@ -54,7 +54,7 @@ def test_the_newest_commit_and_all_providers_are_no_context():
     assert "providers=eager,fused" in chosen
     again = context_after(chosen, f"?{SHAPE}&commit=latest", swept=SWEPT)
     assert "providers" not in again
-    assert "commit" not in PAGES[1].address(again)
+    assert "commit" not in PAGES[1].address(again, swept=SWEPT)
 
 
 def test_lines_of_explore_lead_to_their_point():

@@ -11,6 +11,7 @@ from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES
 from dashboard.views.axis_values import settled_axes
+from dashboard.views.projects import ShownProject
 from dashboard.views.throughput.choice import ThroughputChoice, query_from_choice, throughput_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.errors import ResultsError
@@ -43,7 +44,9 @@ def commits(commit):
 def choices_of(points, commits):
     """Choices that were measured."""
     return st.builds(
-        lambda row, **rest: ThroughputChoice(**{axis.column: axis.value_of(row) for axis in AXES}, **rest),
+        lambda row, **rest: ThroughputChoice(
+            **{axis.column: axis.value_of(row) for axis in AXES}, project=ShownProject(name=row.project), **rest
+        ),
         row=st.sampled_from(points),
         commit=st.sampled_from([None, *[row.commit for row in commits]]),
         commits=st.just(()),

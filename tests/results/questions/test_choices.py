@@ -47,8 +47,9 @@ def stored(shared_database, tmp_path_factory, write_asv_run, timed, journals):
 def test_points_to_choose_are_those_of_the_newest_measurements(stored):
     def chosen(row):
         return (
-            row.machine, row.environment, row.operation, row.provider, row.pass_, row.dtype, row.activation,
-            row.batch, row.hidden, row.dim, row.cache, row.weights, row.threads, row.measured_at, row.contender,
+            row.project, row.machine, row.environment, row.operation, row.provider, row.pass_, row.dtype,
+            row.activation, row.batch, row.hidden, row.dim, row.cache, row.weights, row.threads,
+            row.measured_at, row.contender,
         )  # fmt: skip
 
     offered = point_choices(stored)

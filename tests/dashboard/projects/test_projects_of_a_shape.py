@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.pages import profile, roofline
 from dashboard.pages.throughput import PICKED, asked_query, page_props
+from dashboard.scales import Colour
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.choice import query_from_choice
@@ -15,6 +16,7 @@ from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import facts
 from results.store import open_store
 
+OPTIONS = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
 SHAPE = "?operation=mlp&hidden=256&batch=4"
 
 
@@ -25,23 +27,11 @@ PROPS_OF = {
 }
 
 
-def fill(folder, journals, sweeps_of):
-    """Fill a database with the sweeps of each project; its path."""
-    for project, sweeps in sweeps_of.items():
-        journals.write_journals(folder / project, sweeps)
-        for path in (folder / project).rglob("*.jsonl"):
-            path.write_text(path.read_text().replace('"project": "fusebench"', f'"project": "{project}"'))
-    with open_store(str(folder / "fusebench.db")) as store:
-        store.ingest([folder / project for project in sweeps_of])
-    return str(folder / "fusebench.db")
-
-
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, journals):
+def store(tmp_path_factory, journals, fill):
     """`fusebench`, three commits, and `other`, five older ones."""
-    options = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
-    sweeps = {"fusebench": journals.history(8, **options)[5:], "other": journals.history(5, **options)}
-    with open_store(fill(tmp_path_factory.mktemp("projects"), journals, sweeps)) as opened:
+    sweeps = {"fusebench": journals.history(8, **OPTIONS)[5:], "other": journals.history(5, **OPTIONS)}
+    with open_store(fill(tmp_path_factory.mktemp("projects"), sweeps)) as opened:
         yield opened
 
 
@@ -72,11 +62,11 @@ def test_the_url_chooses_the_project_which_stays_when_a_selector_changes(store):
 
 
 @pytest.mark.parametrize("path", ["profile", "roofline", "throughput"])
-def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_path, journals, path):
+def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_path, journals, fill, path):
     """Of two options with one value the browser draws neither, nor the rest of the page."""
     sweeps = journals.history(2, operations=("mlp",), batches=(1, 4), hiddens=(256,))
     forked = [replace(one, run_id=f"f{i}") for i, one in enumerate(sweeps)]
-    with open_store(fill(tmp_path, journals, {"fusebench": sweeps, "fork": forked})) as store:
+    with open_store(fill(tmp_path, {"fusebench": sweeps, "fork": forked})) as store:
         values = [one["value"] for one in PROPS_OF[path](store)["commit"]["data"]]
     assert len(values) == len(set(values)) == 3  # the latest measured, and two commits
 
@@ -84,10 +74,33 @@ def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_pa
 def test_a_project_without_this_shape_is_named(store):
     drawing = throughput_drawing_of(store, query=f"{SHAPE}&project=scipy")
     assert projects_of(drawing) == {"fusebench"}
-    assert drawing.view.problems[0].startswith("Project scipy did not measure this shape; showing fusebench.")
+    assert drawing.view.problems[0].startswith("Project scipy did not measure this choice; showing fusebench.")
 
 
 def test_one_project_needs_no_choice(journal_store, journals):
     drawing = throughput_drawing_of(journal_store(journals.history(2)), query="?operation=mlp")
     assert drawing.view.problems == ()
     assert "project" not in query_from_choice(drawing.view.choice)
+
+
+def test_what_only_another_project_measured_has_no_colour_and_no_chart(tmp_path, journals, fill):
+    here = journals.history(2, **{**OPTIONS, "hiddens": (256, 512)})
+    others = journals.history(2, **{**OPTIONS, "hiddens": (256, 512, 1024)}, machine="bench-02")
+    others += [replace(one, machine="bench-01", run_id=f"o{i}") for i, one in enumerate(others)]
+    with open_store(fill(tmp_path, {"fusebench": here, "other": others})) as store:
+        drawing = throughput_drawing_of(store, query="?machine=bench-01&project=fusebench&multiples=hidden")
+        assert set(drawing.panels) == {256, 512}
+        assert Colour.MACHINE not in drawing.view.colours
+        drawing = throughput_drawing_of(store, query="?machine=bench-01&project=other&multiples=hidden")
+        assert set(drawing.panels) == {256, 512, 1024}
+        assert Colour.MACHINE in drawing.view.colours
+
+
+def test_curves_of_several_machines_are_of_one_project(tmp_path, journals, fill):
+    there = [replace(one, machine="bench-02") for one in journals.history(3, **OPTIONS)]
+    here = journals.history(3, **OPTIONS)
+    sweeps = {"fusebench": [*here, *there], "other": [replace(one, run_id=f"o{i}") for i, one in enumerate(there)]}
+    with open_store(fill(tmp_path, sweeps)) as store:
+        drawing = throughput_drawing_of(store, query="?machine=bench-01&colour=machine")
+        assert {row.machine for row in drawing.by_commit} == {"bench-01", "bench-02"}
+        assert {row.project for row in (*drawing.by_commit, *drawing.beside)} == {"fusebench"}
