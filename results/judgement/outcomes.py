@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.judgement.comparison.relevance import is_worse, size_of
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
@@ -275,34 +275,6 @@ class Judgement:
 
 def _at(places: Collection[tuple[str, str]], changes: Iterable[ControlChange]) -> tuple[ControlChange, ...]:
     return tuple(change for change in changes if (change.machine, change.environment) in places)
-
-
-def size_of(ratio: float | None) -> float:
-    """Return how far a ratio is from 1, a logarithm, so that twice is as far as half; infinite where there is none."""
-    return abs(math.log(ratio)) if ratio is not None and ratio > 0 else math.inf
-
-
-def is_relevant(before: float, after: float, *, least_change: float) -> bool:
-    """Return whether two values differ by more than `least_change`, or at all if that is 0."""
-    smaller, larger = sorted((abs(before), abs(after)))
-    if least_change == 0:
-        return before != after
-    # No product of the two: that of 0 and an endless number is none, that of tiny ones is 0.
-    is_across = smaller == 0 or (before < 0) != (after < 0)
-    return larger != 0 and (is_across or larger / smaller >= 1 + least_change)
-
-
-def differs(metric: Metric, before: float, after: float) -> bool:
-    """Return whether two values of an exact metric differ, beyond its tolerance and its floor."""
-    is_above = max(abs(before), abs(after)) > metric.floor
-    return is_above and is_relevant(before, after, least_change=metric.tolerance)
-
-
-def is_worse(metric: Metric, before: float, after: float) -> bool:
-    """Return whether `after` is the worse value; never where the better direction is unknown."""
-    if metric.direction is Direction.UNKNOWN:
-        return False
-    return after > before if metric.direction is Direction.LOWER else after < before
 
 
 def outcome_of_change(metric: Metric, before: float, after: float) -> Outcome:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.judgement.comparison.relevance import differs, is_relevant, is_worse
 from results.judgement.noise import doubt_about
-from results.judgement.outcomes import (
-    Change,
-    Doubt,
-    Outcome,
-    Verdict,
-    differs,
-    is_relevant,
-    is_worse,
-    outcome_of_change,
-)
+from results.judgement.outcomes import Change, Doubt, Outcome, Verdict, outcome_of_change
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision

@@ -12,6 +12,7 @@ from results.judgement.comparison.evidence import Compared, Observed, log_ratios
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.processes import with_alike_rounds
+from results.judgement.comparison.relevance import differs
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,
@@ -22,7 +23,6 @@ from results.judgement.outcomes import (
     Judgement,
     Outcome,
     Verdict,
-    differs,
 )
 from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import Side, pair_of, sides_of, with_controls

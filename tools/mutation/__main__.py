@@ -26,8 +26,8 @@ RULES = "results.judgement"
 MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
-    "comparison.false_discoveries", "comparison.moderation", "winners", "changes.exact", "changes.surfaces",
-    "explanation.causes", "explanation.classes",
+    "comparison.false_discoveries", "comparison.moderation", "comparison.relevance", "winners",
+    "changes.exact", "changes.surfaces", "explanation.causes", "explanation.classes",
 )  # fmt: skip
 TESTS = (
     *(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.changes.detection import Change
+from results.judgement.comparison.relevance import differs, is_worse
 from results.judgement.findings import FindingState
-from results.judgement.outcomes import differs, is_worse
 
 if TYPE_CHECKING:
     from results.judgement.changes.arrays import Floats

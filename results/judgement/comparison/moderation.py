@@ -29,8 +29,8 @@ _ENDLESS = 1e6
 class Prior:
     """Spread that is usual among series: standard deviation, and the degrees of freedom that it counts for.
 
-    stray: what one move in a thousand of the testbed's series exceeds as one value alone lay apart, in standard deviations
-    of a move; 0 if unknown.
+    stray: what one move in a thousand of the testbed's series exceeds as one value alone lay apart, in standard
+    deviations of a move; 0 if unknown.
     """
 
     sd: float

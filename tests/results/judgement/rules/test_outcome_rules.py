@@ -9,9 +9,10 @@ import pytest
 
 from results.files.settings import Threshold
 from results.judgement.commit_findings import findings_of, undecided_of
+from results.judgement.comparison.relevance import is_worse
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.judgement.noise import Evidence, Observation, can_be_tested, difference_between, doubt_about
-from results.judgement.outcomes import Change, Judgement, Outcome, Verdict, is_worse, outcome_of_change
+from results.judgement.outcomes import Change, Judgement, Outcome, Verdict, outcome_of_change
 from results.judgement.thresholds import Limits, limits_of, unmatched
 from results.metrics import SWEEP_METRICS, Direction
 from tests.made_findings import judgement as made_judgement
@@ -72,15 +73,6 @@ def test_the_outcome_of_a_certain_change(metric, after, outcome):
 )
 def test_what_may_be_worse_is_doubtful_undecided_and_looks_worse(changes, expected):
     assert verdict(**changes).may_be_worse is expected
-
-
-@pytest.mark.parametrize("reason", ["", "pays for accuracy", None])
-def test_why_is_the_reason_or_what_the_evidence_says(reason):
-    [with_evidence, *_] = (one for one in made_judgement().verdicts if one.evidence is not None)
-    words = with_evidence.evidence.words
-    assert words
-    assert verdict(reason=reason, evidence=with_evidence.evidence).why == (words if reason is None else reason)
-    assert verdict(reason=reason, evidence=None).why == (reason or "")
 
 
 def test_the_largest_change_comes_first_whichever_way_and_what_has_no_ratio_before_it():

@@ -296,6 +296,6 @@ class TestNumbers:
         verdict = judged(None, base=side(row(before)), head=side(row(after, commit=B)))
         assert (verdict.change, verdict.is_doubtful, verdict.may_be_worse) == (change, is_doubtful, may_be_worse)
         assert verdict.outcome is (Outcome.UNDECIDED if is_doubtful else Outcome.UNCHANGED)
-        told = "the same number" if before == after else "numbers that are not all positive and finite have no ratio"
-        assert (verdict.why, verdict.doubt) == (told, None if before == after else Doubt.WITHOUT_RATIO)
+        doubt = None if before == after else Doubt.WITHOUT_RATIO
+        assert (verdict.why, verdict.doubt) == (doubt or "the same number", doubt)
         assert verdict.ratio == (after / before if 0 < before < math.inf and 0 <= after < math.inf else None)
