@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from results.files.records import State
-from results.judgement.comparison.relevance import size_of
+from results.judgement.comparison.relevant_changes import size_of
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
 from results.judgement.outcomes import Change, Outcome
 from results.judgement.sides import surface_parameters

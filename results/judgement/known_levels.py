@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from results.judgement.comparison.relevance import differs, is_relevant, is_worse
+from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
 from results.judgement.noise import Evidence, Observation, difference_between
 from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict
 from results.metrics import Direction, Precision

@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.judgement.comparison.relevance import is_worse, size_of
+from results.judgement.comparison.relevant_changes import is_worse, size_of
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.judgement.comparison.relevance import differs, is_relevant, is_worse
+from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
 from results.judgement.noise import doubt_about
 from results.judgement.outcomes import Change, Doubt, Outcome, Verdict, outcome_of_change
 from results.judgement.sides import BASELINE

@@ -12,7 +12,7 @@ from results.judgement.comparison.evidence import Compared, Observed, log_ratios
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.processes import with_alike_rounds
-from results.judgement.comparison.relevance import differs
+from results.judgement.comparison.relevant_changes import differs
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,

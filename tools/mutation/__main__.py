@@ -26,7 +26,7 @@ RULES = "results.judgement"
 MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
-    "comparison.false_discoveries", "comparison.moderation", "comparison.relevance", "winners",
+    "comparison.false_discoveries", "comparison.moderation", "comparison.relevant_changes", "winners",
     "changes.exact", "changes.surfaces", "explanation.causes", "explanation.classes",
 )  # fmt: skip
 TESTS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.changes.detection import Change
-from results.judgement.comparison.relevance import differs, is_worse
+from results.judgement.comparison.relevant_changes import differs, is_worse
 from results.judgement.findings import FindingState
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.newest import BASELINE
 from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
-from results.judgement.comparison.relevance import differs
+from results.judgement.comparison.relevant_changes import differs
 from results.judgement.sides import is_control
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from results.files.records import State
-from results.judgement.comparison.relevance import size_of
+from results.judgement.comparison.relevant_changes import size_of
 from results.judgement.explanation.causes import LEAST_SHARE
 from results.judgement.explanation.conditions import NAMES, VERSIONS, ConditionKind, in_words, of_kind
 from results.judgement.findings import FindingClass, FindingState, Turn

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from results.files.records import State
-from results.judgement.comparison.relevance import differs
+from results.judgement.comparison.relevant_changes import differs
 from results.metrics import SWEEP_METRICS, metric_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from results.judgement.comparison.relevance import differs, is_relevant
+from results.judgement.comparison.relevant_changes import differs, is_relevant
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import Change, Judgement, Outcome, Verdict
 from results.metrics import SWEEP_METRICS, Direction

@@ -9,7 +9,7 @@ import pytest
 
 from results.files.settings import Threshold
 from results.judgement.commit_findings import findings_of, undecided_of
-from results.judgement.comparison.relevance import is_worse
+from results.judgement.comparison.relevant_changes import is_worse
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.judgement.noise import Evidence, Observation, can_be_tested, difference_between, doubt_about
 from results.judgement.outcomes import Change, Judgement, Outcome, Verdict, outcome_of_change

@@ -146,18 +146,8 @@ class TestSingleProcesses:
             ({}, {}, {"is_paired": True, "has_spread": True}, "one undisturbed round alone"),
             ({"metric": "time"}, {"metric": "time"}, {}, None),
             ({"metric": "time"}, {"metric": "time", "half": 0.5}, {}, None),  # of asv's each interval counts
-            (
-                {"metric": "time"},
-                {"metric": "time", "half": None},
-                {},
-                "a single number at the head, of which no noise is known",
-            ),
-            (
-                {"metric": "time", "half": None},
-                {"metric": "time"},
-                {},
-                "a single number at the base, of which no noise is known",
-            ),
+            ({"metric": "time"}, {"metric": "time", "half": None}, {}, ALONE.format("head")),
+            ({"metric": "time", "half": None}, {"metric": "time"}, {}, ALONE.format("base")),
             ({"metric": "track", "unit": "x"}, {"metric": "track", "unit": "x"}, {}, None),
             (
                 {"metric": "track", "unit": "x"},
