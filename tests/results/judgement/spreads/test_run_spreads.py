@@ -151,6 +151,18 @@ class TestControls:
         assert found.sd == pytest.approx(1.4826 * 0.01 / math.sqrt(2), rel=0.01)
         assert found.dof == pytest.approx(0.37 * 18)
 
+    @pytest.mark.parametrize("value", [0.0, -1.0, math.inf])
+    def test_a_run_in_which_the_control_has_no_logarithm_is_left_out(self, value):
+        ours, control = series([*ALTERNATING, 5.0]), series([0.0] * 41, series_id=2)
+        control = control._replace(values=(*control.values[:-1], value))
+        found = run_spreads([ours], without=B, controls={1: 2}, control_series=[control])
+        assert found[1] == spread(ALTERNATING)
+
+    def test_a_control_without_any_number_takes_nothing_out(self):
+        control = series([0.0] * 40, series_id=2)._replace(values=(0.0,) * 40)
+        found = run_spreads([series(ALTERNATING)], without=B, controls={1: 2}, control_series=[control])
+        assert found[1] == spread(ALTERNATING)
+
     def test_a_series_without_a_control_has_none_of_anothers(self):
         other = series(list(np.linspace(0, 9, 40)), series_id=1)
         found = run_spreads([series(ALTERNATING)], without=B, controls={}, control_series=[other])
