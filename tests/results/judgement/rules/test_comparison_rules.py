@@ -64,15 +64,16 @@ class TestDifferences:
         assert (found.n_base, found.n_head, found.log_ratio) == (2, 2, pytest.approx(1.0))
 
     def test_disturbed_processes_and_rounds_are_left_out_while_others_are_left(self):
-        some = pair([1.0, 5.0, 1.0], [2.0, 2.0, 7.0], disturbed=((1,), (2,)))
+        some = pair([1.0, 5.0, 1.0], [2.0, 2.0, 7.0], disturbed=((1,), (2,)), within=(0.3, 0.4))
         loose, rounds = difference(some), difference(some, is_paired=True)
         assert (loose.log_ratio, loose.n_base, loose.n_head, loose.is_disturbed) == (1.0, 2, 2, False)
-        assert (rounds.log_ratio, rounds.n_base, rounds.is_disturbed) == (1.0, 1, False)
+        assert (rounds.log_ratio, rounds.n_base, rounds.within) == (1.0, 1, pytest.approx(0.25))
         every = pair([1.0, 2.0], [3.0, 4.0], disturbed=((0,), (1,)))
         assert difference(every, is_paired=True).is_disturbed
         assert difference(every, is_paired=True).n_base == 2
         assert not difference(every).is_disturbed
-        assert difference(pair([1.0], [2.0], disturbed=((0,), ()))).is_disturbed
+        for place in ((0,), ()), ((0, 1), ()), ((), (0, 1)):
+            assert difference(pair([1.0] * len(place[0] or "x"), [2.0] * 2, disturbed=place)).is_disturbed
 
     def test_of_disturbed_ones_alone_all_count(self):
         wild = side([1.0, 2.0], "r", disturbed=(0, 1))

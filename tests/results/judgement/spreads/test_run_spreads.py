@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from results.judgement.comparison import evidence
 from results.judgement.comparison.evidence import observe
@@ -198,7 +199,9 @@ def test_what_a_run_does_beyond_its_visits_is_what_undisturbed_controls_show_of_
     moves = [0.01 * 1.3**i for i in range(n_controls)]
     controls = [moved(i, move, n=4 if i > n_controls // 2 - 2 else 3, is_control=True) for i, move in enumerate(moves)]
     disturbed = moved("disturbed", 3.0, is_control=True, is_disturbed=True)
-    pairs = [*controls, disturbed, moved("ours", 0.1), moved("slower", 0.4, n=5), moved("alone", 0.1, n=1)]
+    lone = moved("one more", 0.1, n=2)
+    lone = lone._replace(head=lone.head[:1])  # one degree of freedom
+    pairs = [*controls, disturbed, moved("ours", 0.1), lone, moved("slower", 0.4, n=5), moved("alone", 0.1, n=1)]
     found = observe(pairs)
     monkeypatch.setattr(evidence, "LEAST_SERIES", 100)
     of_visits = observe(pairs).statistics
@@ -221,6 +224,21 @@ def test_of_nine_control_series_nothing_is_taken_for_what_runs_do():
     pairs = [moved(i, 0.01 * 1.3**i, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
     still = [moved(i, 0.01, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
     np.testing.assert_allclose(observe(pairs).statistics.se, observe(still).statistics.se)
+
+
+@pytest.mark.parametrize(
+    ("moves", "middle"),
+    [
+        ([2**-9] * 9 + [2**-6, 3 * 2**-6] + [1.0] * 9, 2**-6),  # far apart: what did not move tells
+        ([2**-9] * 9 + [2**-6, 2**-5] + [1.0] * 9, 1.5 * 2**-6),  # twice as far is a neighbour still
+        ([2**-9] * 9 + [2**-7, 2**-6, 2**-5] + [1.0] * 9, 2**-6),
+    ],
+)
+def test_of_single_processes_the_noise_is_by_the_middle_of_all_moves(moves, middle):
+    pairs = [moved(i, move, n=1) for i, move in enumerate(moves)]
+    pairs = [one._replace(base=(one.base[0]._replace(within_sd=0.0),), head=(one.head[0]._replace(within_sd=0.0),))
+             for one in pairs]  # fmt: skip
+    assert observe(pairs).statistics.se[0] == pytest.approx(middle / stdtrit(6.0, 0.75))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf])

@@ -56,6 +56,7 @@ def test_one_move_in_a_thousand_is_beyond_it():
 def test_what_moves_and_stays_is_no_stray():
     [normal], [stepped] = stray_of(logs_of(60)), stray_of(logs_of(60) + 0.5 * (np.arange(N_RUNS) >= 20))
     assert stepped == pytest.approx(normal, rel=0.2)
+    assert stray_of(0.001 * np.arange(N_RUNS) + np.zeros((60, 1))) == {0.0}  # all move on, none comes back
 
 
 def made(logs):
