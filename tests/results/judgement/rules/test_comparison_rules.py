@@ -72,8 +72,8 @@ class TestDifferences:
         assert difference(every, is_paired=True).is_disturbed
         assert difference(every, is_paired=True).n_base == 2
         assert not difference(every).is_disturbed
-        for place in ((0,), ()), ((0, 1), ()), ((), (0, 1)):
-            assert difference(pair([1.0] * len(place[0] or "x"), [2.0] * 2, disturbed=place)).is_disturbed
+        for a, b in ((0,), ()), ((0, 1), ()), ((), (0, 1)):
+            assert difference(pair([1.0] * len(a or "x"), [2.0] * len(b or "x"), disturbed=(a, b))).is_disturbed
 
     def test_of_disturbed_ones_alone_all_count(self):
         wild = side([1.0, 2.0], "r", disturbed=(0, 1))
