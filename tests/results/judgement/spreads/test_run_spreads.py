@@ -65,8 +65,10 @@ def test_a_value_that_has_no_logarithm_is_no_run_at_any_place(value, place):
     assert run_spreads([spoilt], without=B) == run_spreads([whole], without=B) != {}
 
 
-def test_runs_of_which_no_two_follow_each_other_tell_nothing():
+def test_runs_of_which_no_two_follow_each_other_tell_nothing_and_one_step_is_enough():
     assert spread([0.0] * 17, judged=range(1, 17, 2)) is None
+    found = spread([0.0] * 17 + [0.1], judged=range(1, 17, 2))
+    assert (found.sd, found.dof) == (pytest.approx(1.4826 * 0.1 / math.sqrt(2)), 2.0)
 
 
 @pytest.mark.parametrize(("n", "is_known"), [(8, True), (7, False), (0, False)])
@@ -158,6 +160,12 @@ class TestControls:
         control = control._replace(values=(*control.values[:-1], value))
         found = run_spreads([ours], without=B, controls={1: 2}, control_series=[control])
         assert found[1] == spread(ALTERNATING)
+
+    @pytest.mark.parametrize(("n_judged", "is_known"), [(2, True), (3, False)])
+    def test_eight_runs_are_needed_beside_those_that_are_judged(self, n_judged, is_known):
+        ours, control = series([0.0] * 10, judged=range(n_judged)), series([0.0] * 10, series_id=2)
+        found = run_spreads([ours], without=B, controls={1: 2}, control_series=[control])
+        assert (1 in found) is is_known
 
     def test_a_control_without_any_number_takes_nothing_out(self):
         control = series([0.0] * 40, series_id=2)._replace(values=(0.0,) * 40)

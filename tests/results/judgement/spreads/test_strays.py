@@ -95,7 +95,7 @@ def test_what_is_no_farther_than_values_stray_is_not_certain_of_single_processes
 )  # fmt: skip
 def test_it_is_undecided_and_keeps_the_gate_from_passing_where_it_looks_worse(by, outcome, code):
     base, head = row(1.0), row(by, commit=B)
-    spreads = {head.series_id: Prior(sd=0.01, dof=20.0, stray=40.0)}
+    spreads = {head.series_id: Prior(sd=0.001, dof=20.0, stray=400.0)}
     judgement = judge([base], [head], base_commit=A, head_commit=B, spreads=spreads)
     [verdict] = judgement.verdicts
     assert (verdict.outcome, exit_code(judgement)) == (outcome, code)
