@@ -14,7 +14,7 @@ from results.exit_codes import ExitCode
 from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.moderation import Prior
 from results.judgement.comparison.processes import Pair, Process
-from results.judgement.outcomes import Outcome
+from results.judgement.outcomes import Change, Outcome
 from results.judgement.run_spreads import run_spreads
 from results.judgement.verdicts import exit_code, judge
 from results.rows import RunValues
@@ -99,7 +99,9 @@ def test_it_is_undecided_and_keeps_the_gate_from_passing_where_it_looks_worse(by
     judgement = judge([base], [head], base_commit=A, head_commit=B, spreads=spreads)
     [verdict] = judgement.verdicts
     assert (verdict.outcome, exit_code(judgement)) == (outcome, code)
-    assert verdict.why.endswith("; single values stray as far here") is (outcome is Outcome.UNDECIDED)
+    is_stray = outcome is Outcome.UNDECIDED
+    assert verdict.why.endswith("; single values stray as far here") is is_stray
+    assert ((verdict.change, verdict.is_doubtful) == (Change.UNCERTAIN, True)) is is_stray
 
 
 def test_the_gate_takes_no_stray_value_for_a_regression_and_asks_to_measure_again(tmp_path, write_asv_run, timed):
