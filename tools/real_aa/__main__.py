@@ -161,7 +161,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the clone and what was measured are kept")
     parser.add_argument("--only", action="append", choices=[one.name for one in PLANNED], help="may be repeated")
     parser.add_argument("--report", action="store_true", help="measure nothing, tell what is kept")
-    return parser.parse_args()
+    found = parser.parse_args()
+    found.folder = found.folder.resolve()  # git is run in folders of its own
+    return found
 
 
 if __name__ == "__main__":

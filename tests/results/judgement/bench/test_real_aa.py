@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from real_aa.__main__ import MODULE, ROOT, planted
+from real_aa.__main__ import MODULE, ROOT, _arguments, planted
 from real_aa.scoring import Planned, is_as_it_should_be, report, score
 
 from results.judgement.verdicts import judge
@@ -90,3 +90,9 @@ def test_the_module_still_has_the_place_where_calls_are_slowed():
     compile(slower, MODULE, "exec")
     with pytest.raises(SystemExit, match="has changed"):
         planted("", 0.05)
+
+
+def test_a_relative_folder_is_the_one_seen_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["real_aa", "--folder", "kept"])
+    assert _arguments().folder == tmp_path / "kept"
