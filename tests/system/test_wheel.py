@@ -263,7 +263,7 @@ def test_the_metadata_name_the_licence_the_versions_of_python_and_the_types(meta
     tested = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow()).group(1))
     assert {f"Programming Language :: Python :: {version}" for version in tested} <= classifiers
     assert "Typing :: Typed" in classifiers
-    assert set(metadata.get_all("Provides-Extra")) == {*EXTRAS, *ENGINES, "dev", "models"}
+    assert set(metadata.get_all("Provides-Extra")) == {*EXTRAS, *ENGINES, "dev", "libraries", "models"}
 
 
 def workflow():
