@@ -15,8 +15,11 @@ import numpy as np
 from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.processes import Pair, Process
+from results.judgement.comparison.slow_rounds import with_slow_rounds
 
 LEAST_CHANGE = 0.03
+SPEED = 0.65
+"""Of a slow machine, a share of its best: virtual machines of two speeds were seen to run at 0.6 to 0.7."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,9 @@ class Scene:
     noise: of a series in a process, relative; machine: of all series in a process; local: of a shape in a process,
     control and contenders alike. spread: how the noise differs between series, sd of its log. tails: degrees of
     freedom of the noise, None for normal. step: planted on `n_planted` surfaces. is_paired: A/B in rounds; else each
-    commit has a run of its own, with `between_runs` as noise of a series in a run.
+    commit has a run of its own, with `between_runs` as noise of a series in a run. slow: share of the visits of a shape
+    in which the machine runs at `SPEED`, which is seen; a series takes that part of it up, control and contenders
+    alike, but for a share of sd `response`, and its noise is `slow_noise` then.
     """
 
     n_surfaces: int = 25
@@ -42,6 +47,9 @@ class Scene:
     is_paired: bool = True
     between_runs: float = 0.0
     has_controls: bool = True
+    slow: float = 0.0
+    response: float = 0.0
+    slow_noise: float = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,17 +66,30 @@ def pairs_of(scene: Scene, rng: np.random.Generator) -> list[Pair]:
     shape = (2, scene.rounds)
     machine = rng.normal(0, scene.machine, shape)
     locals_ = rng.normal(0, scene.local, (scene.n_points, *shape))
+    is_slow = rng.random((scene.n_points, *shape)) < scene.slow
     pairs = []
 
     def drawn(point: int, shift: float) -> tuple[tuple[Process, ...], ...]:
-        sd = scene.noise * math.exp(rng.normal(0, scene.spread))
+        slow = is_slow[point]
+        sd = np.where(slow, scene.slow_noise, scene.noise) * math.exp(rng.normal(0, scene.spread))
         scale = 1.0 if scene.tails is None else math.sqrt((scene.tails - 2) / scene.tails)
         noise = rng.normal(size=shape) if scene.tails is None else rng.standard_t(scene.tails, shape) * scale
         of_run = rng.normal(0, scene.between_runs, (2, 1))
         logs = sd * noise + of_run + machine + locals_[point] + np.array([[0.0], [shift]])
+        logs -= slow * math.log(SPEED) * (1 + rng.normal(0, scene.response))
         return tuple(
-            tuple(Process(run=side, visit=visit, log=float(log)) for visit, log in enumerate(each))
-            for side, each in zip(("base", "head"), logs, strict=True)
+            tuple(
+                Process(
+                    run=side,
+                    visit=visit,
+                    log=float(log),
+                    is_disturbed=bool(is_slow_then),
+                    is_head=side == "head",
+                    speed=SPEED if is_slow_then else 1.0,
+                )
+                for visit, (log, is_slow_then) in enumerate(zip(each, slow_then, strict=True))
+            )
+            for side, each, slow_then in zip(("base", "head"), logs, slow, strict=True)
         )
 
     if scene.has_controls:
@@ -92,6 +113,7 @@ def pairs_of(scene: Scene, rng: np.random.Generator) -> list[Pair]:
 def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
     """Judge one comparison that is drawn here."""
     pairs = pairs_of(scene, rng)
+    pairs = with_slow_rounds(pairs) if scene.is_paired else pairs
     compared = compare(pairs, is_paired=scene.is_paired, q=q)
     planted = found = false = 0
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
@@ -120,6 +142,12 @@ SCENES = {
     "noise differs fourfold": Scene(spread=0.7),
     "t3 tails": Scene(tails=3),
     "a shape's own drift 1.5 %": Scene(local=0.015),
+    "half of the visits slow": Scene(slow=0.5),
+    "half slow, taken up to 10 %": Scene(slow=0.5, response=0.1),
+    "half slow, 5 % noise then": Scene(slow=0.5, slow_noise=0.05),
+    "half slow, 5 % noise always": Scene(slow=0.5, noise=0.05, slow_noise=0.05),
+    "half slow, 5 % noise, 11 rounds": Scene(slow=0.5, noise=0.05, slow_noise=0.05, rounds=11),
+    "one in ten slow, 5 % noise then": Scene(slow=0.1, slow_noise=0.05),
     "no controls, machine 2 %": Scene(has_controls=False),
     "no controls, machine 0.3 %": Scene(has_controls=False, machine=0.003),
     "two runs, 3 visits": Scene(rounds=3, is_paired=False),

@@ -11,8 +11,8 @@ from results.exit_codes import ExitCode
 from results.judgement.comparison.evidence import Compared, Observed, log_ratios, observe, weigh
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
-from results.judgement.comparison.processes import with_alike_rounds
 from results.judgement.comparison.relevant_changes import differs
+from results.judgement.comparison.slow_rounds import with_slow_rounds
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,
@@ -82,9 +82,10 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
-    pairs = _pairs(both, is_paired=is_paired)
+    pairs = _pairs(both)
     if not has_controls:
         pairs = [pair._replace(control=None, is_control=False) for pair in pairs]
+    pairs = with_slow_rounds(pairs) if is_paired else pairs
     limits = limits_of_rows({key: head.row for key, (_, head) in both.items()}, thresholds, least_change)
 
     observed = observe(pairs, is_paired=is_paired)
@@ -146,14 +147,13 @@ def exit_code(judgement: Judgement) -> ExitCode:
     return ExitCode.FINE
 
 
-def _pairs(both: Mapping[int, tuple[Side, Side]], *, is_paired: bool) -> list[Pair]:
+def _pairs(both: Mapping[int, tuple[Side, Side]]) -> list[Pair]:
     found = [
         pair
         for base, head in both.values()
         if base.is_ok and head.is_ok and metric_of_row(head.row).precision is Precision.NOISY
         if (pair := pair_of(base, head)) is not None
     ]
-    found = [with_alike_rounds(pair) for pair in found] if is_paired else found
     return with_controls(found, {key: head.row for key, (_, head) in both.items()})
 
 

@@ -14,7 +14,7 @@ from results.judgement.bisection.search import Answer
 from results.judgement.bisection.target import Key, Kind, Target, key_of
 from results.judgement.comparison.differences import corrected_rounds
 from results.judgement.comparison.moderation import LEAST_SD, USUAL, quantile_of_t
-from results.judgement.comparison.processes import with_alike_rounds
+from results.judgement.comparison.slow_rounds import with_slow_rounds
 from results.judgement.sides import pair_of, sides_of, with_controls
 
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ def _weighted_rounds(
     """Return the change by round, the mean over the followed series; None if one of them has no time."""
     before, after = (sides_of(row for row in rows if row.metric == target.metric) for rows in (base, head))
     pairs = [
-        with_alike_rounds(pair)
+        pair
         for series_id, side in before.items()
         if series_id in after and side.is_ok and after[series_id].is_ok
         if (pair := pair_of(side, after[series_id])) is not None
     ]
     keys = {series_id: key_of(side.row) for series_id, side in after.items()}
-    pairs = with_controls(pairs, {series_id: side.row for series_id, side in after.items()})
+    pairs = with_slow_rounds(with_controls(pairs, {series_id: side.row for series_id, side in after.items()}))
     followed = [
         (weights[key], rounds)
         for pair, rounds in zip(pairs, corrected_rounds(pairs), strict=True)

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 LEAST_CONTROLS = 5
 """With fewer control series their median says nothing of the machine."""
 
-ALIKE = 0.92
-"""Speed of the machine in the slower half of a round, over that in the faster one, below which they were not alike."""
-
 ProcessKey = tuple[str, int, bool]
 
 
@@ -59,20 +56,6 @@ class Pair(NamedTuple):
     head: tuple[Process, ...]
     control: Hashable | None = None
     is_control: bool = False
-
-
-def with_alike_rounds(pair: Pair) -> Pair:
-    """Return the pair with those rounds as undisturbed in which the machine was merely slow, in both halves alike.
-
-    What slows both takes no part in their difference; that the machine was at its best is asked of what is compared
-    with other hours only.
-    """
-    base, head = list(pair.base), list(pair.head)
-    for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
-        speeds = [one.speed for one in halves if one.speed is not None]
-        if len(speeds) == 2 and min(speeds) >= ALIKE * max(speeds):
-            base[i], head[i] = (one._replace(is_disturbed=False) for one in halves)
-    return pair._replace(base=tuple(base), head=tuple(head))
 
 
 def counted(processes: Sequence[Process]) -> tuple[Process, ...]:

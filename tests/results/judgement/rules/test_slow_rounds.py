@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from results.files.disturbances import is_slowness_alone
-from results.judgement.comparison.processes import ALIKE, Pair, Process, with_alike_rounds
+from results.judgement.comparison.processes import Pair, Process
+from results.judgement.comparison.slow_rounds import ALIKE, with_alike_rounds
 from results.judgement.outcomes import Change
 from results.judgement.verdicts import judge
 from tests.made_values import A, B, row

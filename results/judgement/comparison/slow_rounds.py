@@ -1,0 +1,128 @@
+"""Rounds in which the machine was slower than at its best: which of them count. Pure.
+
+A round is the n-th process of base and that of head, measured one after the other, in turns first.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Sequence
+
+    from results.judgement.comparison.processes import Pair, Process
+
+ALIKE = 0.92
+"""Speed of the machine in the slower half of a round, over that in the faster one, below which they were not alike."""
+
+_LEAST_DOF = 10
+"""Degrees of freedom with fewer of which the spread of undisturbed rounds is not known."""
+
+
+class _Rounds(NamedTuple):
+    """Log ratios of a pair, its control's taken out, in the rounds that count anyhow, and with those that may."""
+
+    calm: tuple[float, ...]
+    every: tuple[float, ...]
+
+
+def with_slow_rounds(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs, those rounds as undisturbed in which the machine was merely slow and that tell something.
+
+    They do where both halves were slow alike. Where they were not, they do if a control was measured in the same
+    processes, either half was the slower one in some round, and the testbed's pairs are known better with such rounds
+    than without, by the spread of all of them (docs/adr/0022).
+    """
+    alike = [with_alike_rounds(pair) for pair in pairs]
+    controls = {pair.name: pair for pair in alike if pair.is_control}
+    shared = [_shared_rounds(pair, controls.get(pair.name if pair.is_control else pair.control)) for pair in alike]
+    of_testbed: dict[Hashable, list[_Rounds]] = {}
+    for pair, places in zip(alike, shared, strict=True):
+        if not pair.is_control and pair.control in controls:
+            of_testbed.setdefault(pair.testbed, []).append(_rounds(pair, controls[pair.control], places))
+    helped = {testbed for testbed, each in of_testbed.items() if _is_better_known(each)}
+    return [
+        _undisturbed(pair, places) if pair.testbed in helped else pair
+        for pair, places in zip(alike, shared, strict=True)
+    ]
+
+
+def with_alike_rounds(pair: Pair) -> Pair:
+    """Return the pair with those rounds as undisturbed in which the machine was merely slow, in both halves alike.
+
+    What slows both takes no part in their difference; that the machine was at its best is asked of what is compared
+    with other hours only.
+    """
+    places = []
+    for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
+        speeds = _speeds(halves)
+        if len(speeds) == len(halves) and min(speeds) >= ALIKE * max(speeds):
+            places.append(i)
+    return _undisturbed(pair, places)
+
+
+def _shared_rounds(pair: Pair, control: Pair | None) -> list[int]:
+    """Return the rounds that may count as what slowed them met the control as well; none where one side was unlucky."""
+    if control is None:
+        return []
+    of_control = {one.key: one for one in (*control.base, *control.head)}
+    places: list[int] = []
+    is_head_slower: set[bool] = set()
+    for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
+        theirs = [of_control[one.key] for one in halves if one.key in of_control]
+        if len(theirs) < len(halves):
+            continue
+        if _is_calm(halves) and _is_calm(theirs):
+            places.append(i)
+        elif len(speeds := _speeds(halves)) == len(halves) and len(_speeds(theirs)) == len(theirs):
+            places.append(i)
+            is_head_slower.add(speeds[1] < speeds[0])
+    return places if is_head_slower == {False, True} else []
+
+
+def _rounds(pair: Pair, control: Pair, places: Sequence[int]) -> _Rounds:
+    of_control = {one.key: one for one in (*control.base, *control.head)}
+    calm, every = [], []
+    for i, (base, head) in enumerate(zip(pair.base, pair.head, strict=False)):
+        if base.key not in of_control or head.key not in of_control:
+            continue
+        before, after = of_control[base.key], of_control[head.key]
+        ratio = head.log - base.log - (after.log - before.log)
+        is_calm = _is_calm((base, head, before, after))
+        if is_calm:
+            calm.append(ratio)
+        if is_calm or i in places:
+            every.append(ratio)
+    return _Rounds(tuple(calm), tuple(every))
+
+
+def _is_better_known(pairs: Collection[_Rounds]) -> bool:
+    return _information([one.every for one in pairs]) > _information([one.calm for one in pairs])
+
+
+def _information(pairs: Collection[Sequence[float]]) -> float:
+    """Return what the repeated ones tell of their means, as the inverse of a variance, by the spread of all of them."""
+    repeated = [each for each in pairs if len(each) > 1]
+    dof = sum(len(each) - 1 for each in repeated)
+    if dof < _LEAST_DOF:
+        return 0.0
+    squares = math.fsum((one - fmean(each)) ** 2 for each in repeated for one in each)
+    return math.inf if squares == 0 else sum(map(len, repeated)) * dof / squares
+
+
+def _undisturbed(pair: Pair, places: Iterable[int]) -> Pair:
+    base, head = list(pair.base), list(pair.head)
+    for i in places:
+        base[i], head[i] = (one._replace(is_disturbed=False) for one in (base[i], head[i]))
+    return pair._replace(base=tuple(base), head=tuple(head))
+
+
+def _is_calm(processes: Iterable[Process]) -> bool:
+    return not any(one.is_disturbed for one in processes)
+
+
+def _speeds(processes: Iterable[Process]) -> list[float]:
+    """Return the machine's speeds in the processes that nothing but slowness disturbed, as far as they are known."""
+    return [one.speed for one in processes if one.speed is not None]
