@@ -20,6 +20,7 @@ from results.judgement.changes.from_histories import NOTHING_JUDGED, changes_of_
 from results.judgement.changes.judged import detector_digest
 from results.judgement.changes.ranked import ranked_findings
 from results.judgement.findings import acknowledgement_of
+from results.judgement.known_levels import with_doubts, without_later
 from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import MOST_RUNS, run_spreads
 from results.judgement.sides import controls_among, is_control
@@ -235,7 +236,7 @@ def _by_what_is_stored(store: Store, judgement: Judgement) -> Judgement:
     base, head = judgement.base_commit, judgement.head_commit
     if missing := [one.base.series_id for one in judgement.verdicts if one.change is Change.GONE]:
         later, doubts = gone_series(store, base=base, head=head, series_ids=missing)
-        judgement = judgement.without_later(later).with_doubts(doubts)
+        judgement = with_doubts(without_later(judgement, later), doubts)
     if series_ids := in_question(judgement):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement

@@ -16,6 +16,7 @@ from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.comparison.slow_rounds import with_slow_rounds
+from results.judgement.comparison.surfaces import compare_surfaces
 
 LEAST_CHANGE = 0.03
 SPEED = 0.65
@@ -54,11 +55,17 @@ class Scene:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Outcome of one comparison, in points: planted, found of these, found where nothing was planted."""
+    """Outcome of one comparison, in points: planted, found of these, found where nothing was planted.
+
+    n_surfaces: planted; n_surfaces_found: of these, by a point of it or by all together. A surface that all together
+    find where nothing was planted is as false as a point.
+    """
 
     n_planted: int
     n_found: int
     n_false: int
+    n_surfaces: int
+    n_surfaces_found: int
 
 
 def pairs_of(scene: Scene, rng: np.random.Generator) -> list[Pair]:
@@ -116,13 +123,28 @@ def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
     pairs = with_slow_rounds(pairs) if scene.is_paired else pairs
     compared = compare(pairs, is_paired=scene.is_paired, q=q)
     planted = found = false = 0
+    of_points: set[object] = set()
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
         is_planted = bool(scene.step) and not pair.is_control and pair.surface < scene.n_planted
         is_called = evidence.is_significant and abs(math.log(evidence.ratio)) >= math.log1p(LEAST_CHANGE)
         planted += is_planted
         found += is_planted and is_called
         false += not is_planted and is_called
-    return Score(n_planted=planted, n_found=found, n_false=false)
+        if is_planted and is_called:
+            of_points.add(pair.surface)
+    for one in compare_surfaces(pairs, q=q) if scene.is_paired else ():
+        surface = one.names[0][0] if isinstance(one.names[0], tuple) else None
+        if one.is_significant and abs(math.log(one.ratio)) >= math.log1p(LEAST_CHANGE):
+            is_planted = bool(scene.step) and isinstance(surface, int) and surface < scene.n_planted
+            of_points.update([surface] if is_planted else [])
+            false += not is_planted
+    return Score(
+        n_planted=planted,
+        n_found=found,
+        n_false=false,
+        n_surfaces=scene.n_planted if scene.step else 0,
+        n_surfaces_found=len(of_points),
+    )
 
 
 def interval_of(n_hits: int, n: int) -> str:
@@ -163,8 +185,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", "0")))
     parser.add_argument("--scene", default="", help="only scenes whose name holds this")
     options = parser.parse_args()
-    print("| 500 points in 25 surfaces | A/A with any finding | +5 % on 2 surfaces found | +10 % found | false share |")
-    print("|---|---|---|---|---|")
+    print(
+        "| 500 points in 25 surfaces | A/A with any finding | points of +5 % on 2 surfaces found | of +10 % "
+        "| these surfaces: +5 % | +10 % | false share |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for name, scene in SCENES.items():
         if options.scene not in name:
             continue
@@ -172,13 +197,17 @@ def main() -> None:
         n, cells = options.comparisons, []
         equal = [score_of(scene, rng) for _ in range(n)]
         cells.append(interval_of(sum(score.n_false > 0 for score in equal), n))
-        shares = []
+        shares, surfaces = [], []
         for step in (0.05, 0.1):
             stepped = Scene(**{**vars(scene), "step": step})
             scores = [score_of(stepped, rng) for _ in range(n // 2)]
             cells.append(interval_of(sum(s.n_found for s in scores), sum(s.n_planted for s in scores)))
+            surfaces.append(interval_of(sum(s.n_surfaces_found for s in scores), sum(s.n_surfaces for s in scores)))
             shares += [s.n_false / max(1, s.n_false + s.n_found) for s in scores]
-        print(f"| {name} | {' | '.join(cells)} | {100 * sum(shares) / max(1, len(shares)):.1f} % |", flush=True)
+        print(
+            f"| {name} | {' | '.join([*cells, *surfaces])} | {100 * sum(shares) / max(1, len(shares)):.1f} % |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

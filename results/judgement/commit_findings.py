@@ -12,11 +12,12 @@ from results.judgement.findings import Finding, FindingClass, FindingState, Surf
 from results.judgement.outcomes import Change, Outcome
 from results.judgement.sides import surface_parameters
 from results.metrics import Direction, Precision
+from results.units import change_interval_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from results.judgement.outcomes import Judgement, Verdict
+    from results.judgement.outcomes import Judgement, SurfaceVerdict, Verdict
     from results.rows import SeriesValueRow
 
 _OF_OUTCOME = {
@@ -32,8 +33,9 @@ _OF_STATES = frozenset({Turn.FAILED, Turn.FIXED})
 def findings_of(judgement: Judgement) -> list[Finding]:
     """Return one finding for each surface and direction of certain changes; the worst first, known ones last.
 
-    Verdicts `undecided` and `unchanged` are none. What commits measured side by side show is confirmed, and exact
-    metrics and states are; what one comparison of stored runs shows of a time is suspected.
+    A surface of which only all points together are certain is one, too, without points of its own. Verdicts `undecided`
+    and `unchanged` are none. What commits measured side by side show is confirmed, and exact metrics and states are;
+    what one comparison of stored runs shows of a time is suspected.
     """
     of_surface: dict[tuple[Surface, Turn, bool], list[Verdict]] = {}
     n_points: dict[Surface, int] = {}
@@ -46,7 +48,17 @@ def findings_of(judgement: Judgement) -> list[Finding]:
         _finding(judgement, surface, turn, verdicts, n_points=n_points[surface])
         for (surface, turn, _), verdicts in of_surface.items()
     ]
+    found += [_finding_together(judgement, one) for one in judgement.together(*_OF_OUTCOME, Outcome.KNOWN)]
     return sorted(found, key=_rank)
+
+
+def together_in_words(verdict: SurfaceVerdict) -> str:
+    """Return the evidence of a surface that only all its points together are certain of."""
+    evidence = verdict.evidence
+    low, high = change_interval_in_words(*evidence.interval, ratio=evidence.ratio)
+    by = f"by {evidence.n_rounds} rounds; none alone is certain"
+    words = f"all {len(verdict.rows)} points together: {low} to {high}, {by}"
+    return words if verdict.known is None else f"{words}; {verdict.known.reason}"
 
 
 def undecided_of(judgement: Judgement) -> list[Finding]:
@@ -100,6 +112,25 @@ def _finding(
         class_=_class(judgement),
         why=first.why,
         is_gone=first.head.state == Change.GONE,
+    )
+
+
+def _finding_together(judgement: Judgement, verdict: SurfaceVerdict) -> Finding:
+    is_known = verdict.outcome is Outcome.KNOWN
+    return Finding(
+        surface=surface_of_row(verdict.rows[0]),
+        points=(),
+        n_points=len(verdict.rows),
+        last_good=judgement.base_commit,
+        first_bad=judgement.head_commit,
+        n_unmeasured=None,
+        ratio=verdict.evidence.ratio,
+        interval=verdict.evidence.interval,
+        floor=verdict.evidence.floor,
+        turn=Turn.SLOWER if is_known else _OF_OUTCOME[verdict.outcome],
+        state=FindingState.ACKNOWLEDGED if is_known else FindingState.CONFIRMED,
+        class_=_class(judgement),
+        why=together_in_words(verdict),
     )
 
 

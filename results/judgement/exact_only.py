@@ -28,6 +28,7 @@ def exact_only(judgement: Judgement) -> Judgement:
         only_at_head=tuple(filter(_is_counted, judgement.only_at_head)),
         not_yet=tuple(filter(_is_counted, judgement.not_yet)),
         controls=(),
+        surfaces=(),
         is_exact_only=True,
     )
 

@@ -1,8 +1,10 @@
-"""Verdicts that an acknowledged change explains; pure."""
+"""Judgements by what else is stored: acknowledged changes, and what became of series that are gone; pure."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
@@ -11,22 +13,25 @@ from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from results.judgement.outcomes import Judgement
+    from results.judgement.outcomes import Judgement, SurfaceVerdict
     from results.rows import HistoryValue, KnownLevel, SeriesValueRow
 
 
 def in_question(judgement: Judgement) -> list[int]:
     """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
-    return [verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict)]
+    alone = (verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict))
+    together = (row.series_id for one in judgement.together(Outcome.REGRESSION) for row in one.rows)
+    return list(dict.fromkeys([*alone, *together]))
 
 
 def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
     """Return the judgement with `known` for each series that an acknowledged change explains.
 
     It explains a value no worse than the one at its own commit, as long as the series did not recover in between, and
-    that a series is gone until it is measured again; whatever came on top of it keeps its outcome.
+    that a series is gone until it is measured again; whatever came on top of it keeps its outcome. It explains what the
+    points of a surface say together where it is of all of them, and their mean is no worse.
     """
     of_series = {level.change.series_id: level for level in levels}
     return replace(
@@ -34,6 +39,62 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
         verdicts=tuple(
             _explained(verdict, of_series[verdict.head.series_id])
             if _is_explainable(verdict) and verdict.head.series_id in of_series
+            else verdict
+            for verdict in judgement.verdicts
+        ),
+        surfaces=tuple(_explained_together(one, of_series, judgement.least_change) for one in judgement.surfaces),
+    )
+
+
+def _explained_together(
+    surface: SurfaceVerdict, of_series: Mapping[int, KnownLevel], least_change: float
+) -> SurfaceVerdict:
+    if surface.outcome is not Outcome.REGRESSION or any(row.series_id not in of_series for row in surface.rows):
+        return surface
+    levels = [of_series[row.series_id] for row in surface.rows]
+    at_change = [None if level.value is None else level.value.value for level in levels]
+
+    def is_relevantly_worse(before: Sequence[float | None], after: Sequence[float | None]) -> bool:
+        """Return whether the mean over the points is; where a point has no value, nothing is known of it: it is."""
+        logs = [math.log(two / one) for one, two in zip(before, after, strict=True) if one and two]
+        ratio = math.exp(fmean(logs)) if len(logs) == len(levels) else math.inf
+        return is_worse(surface.metric, 1.0, ratio) and is_relevant(1.0, ratio, least_change=least_change)
+
+    later = [[one.value for one in level.later if one.value] for level in levels]
+    has_recovered = all(later) and is_relevantly_worse([median(each) for each in later], at_change)
+    if has_recovered or is_relevantly_worse(at_change, [row.value for row in surface.rows]):
+        return surface
+    return surface._replace(outcome=Outcome.KNOWN, known=levels[0].change)
+
+
+def without_later(judgement: Judgement, series_ids: Collection[int]) -> Judgement:
+    """Return the judgement with these of the series that are gone, first measured after the head, as not there yet.
+
+    They are among those that only the base measured then.
+    """
+
+    def is_later(verdict: Verdict) -> bool:
+        return verdict.change is Change.GONE and verdict.base.series_id in series_ids
+
+    rows = tuple(verdict.base for verdict in judgement.verdicts if is_later(verdict))
+    return replace(
+        judgement,
+        verdicts=tuple(verdict for verdict in judgement.verdicts if not is_later(verdict)),
+        only_at_base=(*judgement.only_at_base, *rows),
+        not_yet=(*judgement.not_yet, *rows),
+    )
+
+
+def with_doubts(judgement: Judgement, reasons: Mapping[int, str]) -> Judgement:
+    """Return the judgement with what else may have become of series that are gone, by series; they fail the same.
+
+    What is not known to be there excuses nothing.
+    """
+    return replace(
+        judgement,
+        verdicts=tuple(
+            verdict._replace(reason=reasons[verdict.base.series_id])
+            if verdict.change is Change.GONE and verdict.base.series_id in reasons
             else verdict
             for verdict in judgement.verdicts
         ),

@@ -12,9 +12,10 @@ from results.judgement.comparison.relevant_changes import is_worse, size_of
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from results.judgement.comparison.evidence import Evidence
+    from results.judgement.comparison.surfaces import SurfaceEvidence
     from results.metrics import Metric
     from results.rows import KnownChange, SeriesValueRow
 
@@ -114,6 +115,21 @@ class Verdict(NamedTuple):
         return size_of(self.ratio)
 
 
+class SurfaceVerdict(NamedTuple):
+    """Judgement of the points of one surface together, each measured by both commits in rounds.
+
+    rows: of the points at the head; evidence: of the mean over them. is_told: whether a point of it has this outcome by
+    itself, so that a finding tells it already. known: as a verdict's.
+    """
+
+    rows: tuple[SeriesValueRow, ...]
+    metric: Metric
+    outcome: Outcome
+    evidence: SurfaceEvidence
+    is_told: bool = False
+    known: KnownChange | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
     """Change of the control series of a testbed, or without them of all of a metric.
@@ -138,7 +154,8 @@ class Judgement:
     `gone`. is_paired: whether both were measured in the same minutes, in rounds. shifts: of testbeds without control
     series in which more than half of all series moved together, how far. n_not_asked: number of series of the base that
     were left out since others were asked for. is_exact_only: whether what was timed was left out.
-    failing: series that both measured and that worked at neither, which is no change.
+    failing: series that both measured and that worked at neither, which is no change. surfaces: of rounds, what the
+    points of each surface say together.
     """
 
     base_commit: str
@@ -154,6 +171,7 @@ class Judgement:
     n_not_asked: int = 0
     is_exact_only: bool = False
     failing: tuple[SeriesValueRow, ...] = ()
+    surfaces: tuple[SurfaceVerdict, ...] = ()
 
     def only(self, series_ids: Collection[int]) -> Judgement:
         """Return the judgement of these series alone, and of the testbeds that they were measured on.
@@ -171,6 +189,7 @@ class Judgement:
             only_at_head=chosen(self.only_at_head),
             not_yet=chosen(self.not_yet),
             failing=chosen(self.failing),
+            surfaces=tuple(one for one in self.surfaces if len(chosen(one.rows)) == len(one.rows)),
         )
         of_verdicts = (verdict.head for verdict in found.verdicts)
         rows = (*of_verdicts, *found.only_at_base, *found.only_at_head, *found.failing)
@@ -178,42 +197,15 @@ class Judgement:
         found = replace(found, controls=_at(places, self.controls), shifts=_at(places, self.shifts))
         return replace(found, n_not_asked=self.n_not_asked + self.n_of_base - found.n_of_base)
 
-    def without_later(self, series_ids: Collection[int]) -> Judgement:
-        """Return the judgement with these of the series that are gone, first measured after the head, as not there yet.
-
-        They are among those that only the base measured then.
-        """
-
-        def is_later(verdict: Verdict) -> bool:
-            return verdict.change is Change.GONE and verdict.base.series_id in series_ids
-
-        rows = tuple(verdict.base for verdict in self.verdicts if is_later(verdict))
-        return replace(
-            self,
-            verdicts=tuple(verdict for verdict in self.verdicts if not is_later(verdict)),
-            only_at_base=(*self.only_at_base, *rows),
-            not_yet=(*self.not_yet, *rows),
-        )
-
-    def with_doubts(self, reasons: Mapping[int, str]) -> Judgement:
-        """Return the judgement with what else may have become of series that are gone, by series; they fail the same.
-
-        What is not known to be there excuses nothing.
-        """
-        return replace(
-            self,
-            verdicts=tuple(
-                verdict._replace(reason=reasons[verdict.base.series_id])
-                if verdict.change is Change.GONE and verdict.base.series_id in reasons
-                else verdict
-                for verdict in self.verdicts
-            ),
-        )
-
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""
         chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
         return sorted(chosen, key=lambda verdict: -verdict.size)
+
+    def together(self, *outcomes: Outcome) -> list[SurfaceVerdict]:
+        """Return the surfaces with these outcomes that only their points together have; the largest change first."""
+        chosen = [one for one in self.surfaces if one.outcome in outcomes and not one.is_told]
+        return sorted(chosen, key=lambda one: -size_of(one.evidence.ratio))
 
     @property
     def n_perhaps_worse(self) -> int:

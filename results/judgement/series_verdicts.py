@@ -1,4 +1,4 @@
-"""Verdict on one series that two commits measured; pure."""
+"""Verdict on one series that two commits measured, and on the points of a surface together; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
 from results.judgement.noise import doubt_about
-from results.judgement.outcomes import Change, Doubt, Outcome, Verdict, outcome_of_change
+from results.judgement.outcomes import Change, Doubt, Outcome, SurfaceVerdict, Verdict, outcome_of_change
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from results.judgement.comparison.evidence import Evidence
+    from results.judgement.comparison.surfaces import SurfaceEvidence
     from results.judgement.sides import Side
     from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
@@ -78,6 +79,24 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         is_doubtful=found.is_doubtful,
         doubt=found.doubt,
         least_change=context.limits.least_change,
+    )
+
+
+def verdict_on_surface(verdicts: Sequence[Verdict], evidence: SurfaceEvidence) -> SurfaceVerdict:
+    """Judge the points of a surface, one or more, together; of what none may be said, as of one, nothing is."""
+    metric = verdicts[0].metric
+    # What is relevant at every point is relevant of their mean.
+    is_large = is_relevant(1.0, evidence.ratio, least_change=max(one.least_change for one in verdicts))
+    is_forbidden = any(one.doubt is not None for one in verdicts)
+    outcome = Outcome.UNCHANGED
+    if evidence.is_significant and is_large and not is_forbidden:
+        outcome = outcome_of_change(metric, 1.0, evidence.ratio)
+    return SurfaceVerdict(
+        rows=tuple(one.head for one in verdicts),
+        metric=metric,
+        outcome=outcome,
+        evidence=evidence,
+        is_told=any(one.outcome is outcome for one in verdicts),
     )
 
 

@@ -13,6 +13,7 @@ from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.relevant_changes import differs
 from results.judgement.comparison.slow_rounds import with_slow_rounds
+from results.judgement.comparison.surfaces import compare_surfaces
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,
@@ -24,7 +25,7 @@ from results.judgement.outcomes import (
     Outcome,
     Verdict,
 )
-from results.judgement.series_verdicts import Context, verdict_on
+from results.judgement.series_verdicts import Context, verdict_on, verdict_on_surface
 from results.judgement.sides import Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role
@@ -113,6 +114,11 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         for key, sides in both.items()
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
+    of_series = {verdict.head.series_id: verdict for verdict in verdicts}
+    surfaces = [
+        verdict_on_surface([of_series[name] for name in one.names if isinstance(name, int)], one)
+        for one in (compare_surfaces(pairs, q=q) if is_paired else ())
+    ]
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)
@@ -128,6 +134,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         is_paired=is_paired,
         shifts=tuple(shifted.values()),
         failing=tuple(head.row for base, head in both.values() if not (base.has_value or head.has_value)),
+        surfaces=tuple(surfaces),
     )
 
 
@@ -140,7 +147,7 @@ def exit_code(judgement: Judgement) -> ExitCode:
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
-    if outcomes[Outcome.REGRESSION]:
+    if outcomes[Outcome.REGRESSION] or judgement.together(Outcome.REGRESSION):
         return ExitCode.REGRESSION
     if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved:
         return ExitCode.NOTHING_COMPARABLE

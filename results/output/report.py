@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
-from results.judgement.commit_findings import findings_of
+from results.judgement.commit_findings import findings_of, together_in_words
+from results.judgement.sides import surface_parameters
 from results.judgement.verdicts import Outcome
 from results.output.findings import FINDINGS_FORMAT
 from results.output.plain_values import document_as_json
@@ -34,9 +35,11 @@ from results.units import change_in_words, in_words, visible_from
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from results.judgement.outcomes import SurfaceVerdict
     from results.judgement.verdicts import Judgement, Verdict
     from results.output.reports.finding_words import Classed, Explained
     from results.output.terminal import Terminal
+    from results.rows import SeriesValueRow
 
 SECTIONS = (
     ("Failed", (Outcome.FAILED,), Style.BAD),
@@ -133,8 +136,11 @@ def as_text(
 ) -> str:
     """Render what failed and got slower first, then what got better, then the count of the rest."""
     blocks = [
-        Block(title=f"{title}:", rows=_rows(judgement, verdicts, style))
-        for title, verdicts, style in _sections(judgement, limit)
+        Block(
+            title=f"{title}:",
+            rows=[*_rows_together(judgement, surfaces, style), *_rows(judgement, verdicts, style)],
+        )
+        for title, surfaces, verdicts, style in _sections(judgement, limit)
     ]
     parts = [terminal.paragraph(headline(judgement))]
     if blocks:
@@ -153,15 +159,17 @@ def _reasons(judgement: Judgement, terminal: Terminal, *, limit: int | None, exp
     return ["\n".join([terminal.styled("Why:", Style.HEADING), *lines])] if lines else []
 
 
-def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, list[Verdict], Style]]:
-    """Yield the title, verdicts and style of every section that has any, the largest changes first."""
+def _sections(
+    judgement: Judgement, limit: int | None
+) -> Iterator[tuple[str, list[SurfaceVerdict], list[Verdict], Style]]:
+    """Yield the title, surfaces, verdicts and style of every section that has any, the largest changes first."""
     for words, outcomes, style in SECTIONS:
         heading = words.format(how_to_be_sure=how_to_be_sure(judgement))
-        verdicts = judgement.with_outcome(*outcomes)
-        if verdicts:
+        surfaces, verdicts = judgement.together(*outcomes), judgement.with_outcome(*outcomes)
+        if surfaces or verdicts:
             is_cut = limit is not None and len(verdicts) > limit
             title = f"{heading} ({limit} of {len(verdicts):,}, the largest changes)" if is_cut else heading
-            yield title, verdicts[:limit], style
+            yield title, surfaces, verdicts[:limit], style
 
 
 def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
@@ -171,12 +179,12 @@ def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
 
 def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> list[tuple[Cell, ...]]:
     shared = shared_parameters(judgement)
-    has_place = len({_place_in_words(verdict) for verdict in judgement.verdicts}) > 1
+    has_place = _has_places(judgement)
     return [
         (
             Cell(benchmark_in_words(verdict.head)),
             Cell(parameters_in_words(verdict.head.parameters, without=shared)),
-            Cell(_place_in_words(verdict) if has_place else ""),
+            Cell(_place_in_words(verdict.head) if has_place else ""),
             Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
             Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
             Cell(change_in_words(verdict.ratio), style),
@@ -187,6 +195,28 @@ def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> li
     ]
 
 
-def _place_in_words(verdict: Verdict) -> str:
-    row = verdict.head
+def _rows_together(
+    judgement: Judgement, surfaces: Sequence[SurfaceVerdict], style: Style
+) -> Iterator[tuple[Cell, ...]]:
+    shared = shared_parameters(judgement)
+    has_place = _has_places(judgement)
+    for one in surfaces:
+        row, evidence = one.rows[0], one.evidence
+        yield (
+            Cell(benchmark_in_words(row)),
+            Cell(parameters_in_words(surface_parameters(row), without=shared)),
+            Cell(_place_in_words(row) if has_place else ""),
+            Cell(""),
+            Cell(""),
+            Cell(change_in_words(evidence.ratio), style),
+            Cell(f"< {visible_from(evidence.floor)}"),
+            Cell(together_in_words(one)),
+        )
+
+
+def _has_places(judgement: Judgement) -> bool:
+    return len({_place_in_words(verdict.head) for verdict in judgement.verdicts}) > 1
+
+
+def _place_in_words(row: SeriesValueRow) -> str:
     return f"{row.project} on {row.machine}, {row.environment}"

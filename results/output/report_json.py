@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.judgement.commit_findings import findings_of
+from results.judgement.sides import surface_parameters
 from results.judgement.verdicts import Change, Outcome, exit_code
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
 from results.output.plain_values import document_as_json
@@ -12,6 +13,7 @@ from results.output.reports.finding_words import own_class, unexplained
 from results.output.reports.judgement_words import warnings
 
 if TYPE_CHECKING:
+    from results.judgement.outcomes import SurfaceVerdict
     from results.judgement.verdicts import ControlChange, Judgement, Verdict
     from results.output.reports.finding_words import Classed, Explained
     from results.rows import KnownChange, SeriesValueRow
@@ -44,6 +46,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
                 finding_as_json(finding, explanation=explained(finding), class_=classed(finding))
                 for finding in findings_of(judgement)
             ],
+            "surfaces": [_surface(surface) for surface in judgement.surfaces],
             "changes": [
                 _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
             ],
@@ -54,6 +57,20 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
 def _control(control: ControlChange) -> dict[str, object]:
     fields = ("machine", "environment", "ratio", "n_series", "is_moved")
     return {name: getattr(control, name) for name in fields}
+
+
+def _surface(surface: SurfaceVerdict) -> dict[str, object]:
+    row, evidence = surface.rows[0], surface.evidence
+    return {
+        **_named(row._replace(parameters=surface_parameters(row))),
+        "outcome": surface.outcome.value,
+        "points": len(surface.rows),
+        "rounds": evidence.n_rounds,
+        "ratio": evidence.ratio,
+        "interval": list(evidence.interval),
+        "p": evidence.p,
+        "floor": evidence.floor,
+    }
 
 
 def _named(row: SeriesValueRow) -> dict[str, object]:

@@ -26,15 +26,15 @@ RULES = "results.judgement"
 MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
-    "comparison.false_discoveries", "comparison.moderation", "comparison.relevant_changes", "winners",
-    "changes.exact", "changes.surfaces", "explanation.causes", "explanation.classes",
+    "comparison.false_discoveries", "comparison.moderation", "comparison.relevant_changes", "comparison.slow_rounds",
+    "comparison.surfaces", "winners", "changes.exact", "changes.surfaces", "explanation.causes", "explanation.classes",
 )  # fmt: skip
 TESTS = (
     *(
         f"tests/results/judgement/test_{name}.py"
         for name in (
             "verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "finding_classes",
-            "explanation", "two_causes",
+            "explanation", "two_causes", "surfaces_together",
         )
     ),
     "tests/results/judgement/known",

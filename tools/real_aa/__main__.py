@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,8 +70,7 @@ def main() -> int:
         checkout, commits = prepared(arguments.folder)
         for planned in missing:
             compare(planned, checkout, commits, arguments.folder)
-    kept = [file for planned in PLANNED if (file := _kept_in(arguments.folder, planned)).exists()]
-    scores = [Scored(**json.loads(file.read_text(encoding="utf-8"))) for file in kept]
+    scores = [scored(planned, arguments.folder) for planned in PLANNED if _kept_in(arguments.folder, planned).exists()]
     print("\n".join(report(scores)))
     return 0 if is_as_it_should_be(scores) else 1
 
@@ -130,21 +128,27 @@ def compare(planned: Planned, checkout: Path, commits: Mapping[str, str], folder
         )
     if done.returncode not in {0, 1, 2, 3}:
         raise SystemExit(f"{planned.name}: fusebench ab ended with {done.returncode}; the same command goes on")
+    load = (load + os.getloadavg()[1]) / 2
+    part = folder / f"{planned.name}.part"
+    part.write_text(json.dumps({"seconds": time.monotonic() - begun, "load": load}), encoding="utf-8")
+    part.rename(_kept_in(folder, planned))
+
+
+def scored(planned: Planned, folder: Path) -> Scored:
+    """Judge a comparison that was measured, as the judgement is now."""
+    commits = json.loads((folder / "commits.json").read_text(encoding="utf-8"))
+    kept = json.loads(_kept_in(folder, planned).read_text(encoding="utf-8"))
     with open_store(str(folder / "data" / "fusebench.db"), mode=OpenMode.READ) as store:
         judgement = judged_rounds(
             store,
-            base=base,
-            head=head,
+            base=commits["base"],
+            head=commits[str(planned.share)],
             base_run=f"{planned.name}-base",
             head_run=f"{planned.name}-head",
             least_change=LEAST_CHANGE,
             q=Q / len(LOOKS),
         )
-    load = (load + os.getloadavg()[1]) / 2
-    scored = score(judgement, planned, seconds=time.monotonic() - begun, load=load)
-    part = folder / f"{planned.name}.part"
-    part.write_text(json.dumps(asdict(scored), indent=1), encoding="utf-8")
-    part.rename(_kept_in(folder, planned))
+    return score(judgement, planned, seconds=kept["seconds"], load=kept["load"])
 
 
 def _kept_in(folder: Path, planned: Planned) -> Path:

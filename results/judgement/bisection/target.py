@@ -15,7 +15,7 @@ from results.metrics import LATENCY
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from results.judgement.outcomes import Judgement, Verdict
+    from results.judgement.outcomes import Judgement, SurfaceVerdict, Verdict
     from results.rows import ParameterValue, SeriesValueRow
 
 _OF_SURFACE = ("provider", "weights", "pass")
@@ -96,7 +96,8 @@ def target_of(judgement: Judgement, *, metric: str | None = None) -> Target | No
     """Return what to follow from good to bad end by the judgement on them; None if they do not differ.
 
     What fails goes before what got slower, that before counts that grew, and all before what got better. Of several
-    surfaces the one that changed most. metric: only series of it.
+    surfaces the one that changed most, certain points before what a surface's points say together. metric: only series
+    of it.
     """
     mine = [one for one in judgement.verdicts if metric in {None, one.head.metric} and not _is_baseline(one)]
     for outcomes, is_worse in (
@@ -107,7 +108,20 @@ def target_of(judgement: Judgement, *, metric: str | None = None) -> Target | No
             found = [one for one in mine if one.outcome in outcomes and _kind(one) is kind]
             if found:
                 return _largest(found, mine, kind=kind, is_worse=is_worse)
+            surfaces = [one for one in judgement.together(*outcomes) if metric in {None, one.metric.name}]
+            if kind is Kind.TIME and surfaces:
+                return _of_surface(surfaces[0], is_worse=is_worse)
     return None
+
+
+def _of_surface(verdict: SurfaceVerdict, *, is_worse: bool) -> Target:
+    """Return all points of a surface, of which only their mean is certain: each is to have changed by that."""
+    change = math.log(verdict.evidence.ratio)
+    series = [
+        Followed(benchmark=row.benchmark, metric=row.metric, parameters=row.parameters, change=change)
+        for row in verdict.rows
+    ]
+    return Target(kind=Kind.TIME, is_worse=is_worse, series=tuple(series), n_compared=len(series))
 
 
 def _is_baseline(verdict: Verdict) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from results.judgement.outcomes import Doubt, Outcome
@@ -17,12 +18,21 @@ if TYPE_CHECKING:
     from results.rows import SeriesValueRow
 
 _HASH = 10
+_AS_A_WHOLE = {
+    Outcome.REGRESSION: "worse",
+    Outcome.IMPROVEMENT: "better",
+    Outcome.CHANGED: "changed",
+    Outcome.KNOWN: "known to be worse",
+}
 
 
 def headline(judgement: Judgement) -> str:
     """Return the commits, how much was compared, and how many series had which outcome."""
     counts = judgement.count()
     counted = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
+    for outcome, words in _AS_A_WHOLE.items():
+        if n := len(judgement.together(outcome)):
+            counted += f"; {n:,} surface{'s' if n != 1 else ''} {words} as a whole"
     whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} that the base measured"
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
@@ -203,7 +213,17 @@ def _floor(judgement: Judgement) -> list[str]:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
     size = visible_from(floor, digits=1)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
-    return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."]
+    return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}.", *_floor_together(judgement)]
+
+
+def _floor_together(judgement: Judgement) -> list[str]:
+    """Return how small a change is invisible that all points of a surface share."""
+    surfaces = judgement.surfaces
+    if not surfaces:
+        return []
+    size, n = visible_from(median(one.evidence.floor for one in surfaces), digits=1), len(surfaces)
+    where = f"half of {n:,} surfaces" if n > 1 else "the one surface"
+    return [f"One that all points of a surface share is invisible under {size} in {where}."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from results.exit_codes import ExitCode
+from results.judgement.commit_findings import together_in_words
+from results.judgement.sides import surface_parameters
 from results.judgement.verdicts import Outcome, exit_code
 from results.output.reports.judgement_words import benchmark_in_words, other_versions, warnings
 from results.printable import printable
@@ -23,19 +25,26 @@ DECIDES = "the gate decides"
 def gate_junit(judgement: Judgement) -> str:
     """Render a test case for each compared series: a regression is a failure, a failed point an error.
 
+    A surface of which only all points together are certain that they are worse is one, too.
     Where nothing can be decided, why is an error, too.
     """
     counts = judgement.count()
     # Without a failure of its own a gate that does not pass would look green.
     told = warnings(judgement) if exit_code(judgement) is ExitCode.NOTHING_COMPARABLE else []
+    together = judgement.together(Outcome.REGRESSION)
     suite = ET.Element(
         "testsuite",
         name=f"fusebench gate {judgement.base_commit[:8]}..{judgement.head_commit[:8]}",
-        tests=str(len(judgement.verdicts) + len(judgement.only_at_base) + len(told)),
-        failures=str(counts[Outcome.REGRESSION]),
+        tests=str(len(judgement.verdicts) + len(judgement.only_at_base) + len(told) + len(together)),
+        failures=str(counts[Outcome.REGRESSION] + len(together)),
         errors=str(counts[Outcome.FAILED] + len(told)),
         skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN]),
     )
+    for surface in together:
+        row = surface.rows[0]
+        case = _case(suite, row._replace(parameters=surface_parameters(row)))
+        message = change_in_words(surface.evidence.ratio)
+        ET.SubElement(case, "failure", message=message).text = together_in_words(surface)
     for verdict in judgement.verdicts:
         case = _case(suite, verdict.head)
         if verdict.outcome in {Outcome.FAILED, Outcome.REGRESSION}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from real_aa.__main__ import MODULE, ROOT, _arguments, planted
 from real_aa.scoring import Planned, is_as_it_should_be, report, score
@@ -72,12 +73,44 @@ def test_each_surface_is_found_at_ten_percent_and_most_visible_points_at_five():
     assert not is_as_it_should_be([replace(five, visible=(7, 10))])
 
 
+def test_a_surface_counts_by_its_points_or_by_all_of_them_together():
+    rng = np.random.default_rng(3)
+
+    def side(commit):
+        return [
+            row(
+                (1.06 if provider == "fused" and commit == B else 1.0) * rng.normal(1, 0.08, 11),
+                commit=commit,
+                provider=provider,
+                batch=batch,
+            )
+            for batch in range(24)
+            for provider in ("eager", "fused", "fused-pure")
+        ]
+
+    both = judge(side(A), side(B), base_commit=A, head_commit=B, is_paired=True, least_change=0.03)
+    found = score(both, Planned(name="x", share=0.06), seconds=60.0, load=1.5)
+    assert (found.surfaces, found.points, found.wrong) == ((1, 1), (0, 24), ())
+    assert (found.visible, found.visible_surfaces) == ((0, 0), (1, 1))
+    assert 0 < found.floor_of_surfaces < 0.06 < found.floor
+    [wrong] = score(both, Planned(name="x"), seconds=60.0, load=1.5).wrong
+    assert wrong.startswith("slower: latency_s of mlp, fused, at all points together (")
+
+
+def test_where_no_floor_is_low_enough_nothing_was_shown():
+    five = replace(scored(share=0.05, fused=1.05), visible=(0, 0), visible_surfaces=(0, 0))
+    assert not is_as_it_should_be([five])
+    assert "- x: no floor is that low, so this machine shows nothing of it now" in list(report([five]))
+    assert is_as_it_should_be([replace(five, visible_surfaces=(4, 5))])
+    assert not is_as_it_should_be([replace(five, visible_surfaces=(3, 5))])
+
+
 def test_the_report_has_a_line_for_each():
     told = list(report([scored(), scored(share=0.1, fused=1.1, pure=1.1)]))
     assert told[2].startswith(f"| x | 12 | 5 | {percent(0.0, digits=0)} | ")
     assert told[2].endswith(" | 1.5 | 0 |")
     tenth = f"{percent(0.1, digits=0)} | {percent(0.1, digits=1)}"
-    assert f"| {tenth} | 1 of 1 | 6 of 6 | 6 of 6 | 0 |" in told
+    assert f"| {tenth} | 1 of 1 | 1 of 1 | 6 of 6 | 6 of 6 | 0 |" in told
     assert told[-2].startswith("- x: slower: ")
     assert told[-1] == "2 comparisons in 2 minutes"
 

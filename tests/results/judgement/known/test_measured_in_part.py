@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from results.exit_codes import ExitCode
+from results.judgement.known_levels import without_later
 from results.judgement.outcomes import Change
 from tests import made_findings
 from tests.results.ingest.test_commit_order import NOON, Repository
@@ -170,7 +171,7 @@ def test_a_part_of_a_judgement_has_its_own_series_alone_of_every_kind():
     whole = made_findings.judgement()
     gone = [one.base for one in whole.verdicts if one.change is Change.GONE]
     new = gone[0]._replace(series_id=10**9)
-    whole = replace(whole.without_later({gone[0].series_id}), only_at_head=(new,))
+    whole = replace(without_later(whole, {gone[0].series_id}), only_at_head=(new,))
     rows = [*(one.head for one in whole.verdicts), *whole.only_at_base, *whole.only_at_head]
     assert all((whole.verdicts, whole.only_at_base, whole.not_yet))
     for chosen in rows:

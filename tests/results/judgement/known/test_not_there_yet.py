@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from results.database.schema import Commit
 from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.judgement.known_levels import with_doubts, without_later
 from results.judgement.outcomes import Change
 from results.store import open_store
 from tests import made_findings
@@ -113,21 +114,21 @@ def test_what_the_line_of_the_head_measured_before_it_is_gone_though_a_branch_di
 def test_only_what_is_gone_can_be_not_there_yet():
     judgement = made_findings.judgement()
     gone = [one.base for one in judgement.verdicts if one.change is Change.GONE]
-    rest = judgement.without_later({one.base.series_id for one in judgement.verdicts})
+    rest = without_later(judgement, {one.base.series_id for one in judgement.verdicts})
     assert 0 < len(gone) < len(judgement.verdicts)
     assert (rest.not_yet, len(rest.verdicts)) == (tuple(gone), len(judgement.verdicts) - len(gone))
     assert rest.only_at_base == (*judgement.only_at_base, *gone)
-    assert judgement.without_later(()) == judgement
+    assert without_later(judgement, ()) == judgement
 
 
 def test_only_what_is_gone_has_a_doubt_which_excuses_nothing():
     judgement = made_findings.judgement()
-    doubted = judgement.with_doubts({one.base.series_id: "or never there" for one in judgement.verdicts})
+    doubted = with_doubts(judgement, {one.base.series_id: "or never there" for one in judgement.verdicts})
     changed = [one for one in judgement.verdicts if one not in doubted.verdicts]
     assert changed == [one for one in judgement.verdicts if one.change is Change.GONE]
     assert [one.outcome for one in doubted.verdicts] == [one.outcome for one in judgement.verdicts]
     assert [one.why for one in doubted.verdicts if one.change is Change.GONE] == ["or never there"]
-    assert judgement.with_doubts({}) == judgement
+    assert with_doubts(judgement, {}) == judgement
 
 
 def test_where_no_date_tells_which_commit_is_older_what_is_missing_is_gone(fusebench, with_gone, tmp_path):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from results.files.disturbances import is_slowness_alone
 from results.judgement.comparison.processes import Pair, Process
-from results.judgement.comparison.slow_rounds import ALIKE, with_alike_rounds
+from results.judgement.comparison.slow_rounds import ALIKE, with_alike_rounds, with_slow_rounds
 from results.judgement.outcomes import Change
 from results.judgement.verdicts import judge
 from tests.made_values import A, B, row
@@ -88,3 +91,119 @@ def test_only_the_rounds_that_were_alike_count():
 )
 def test_slowness_alone_is_told_from_what_else_disturbs(text, expected):
     assert is_slowness_alone(text) is expected
+
+
+TURNS = ([0.9, 0.6, 0.9, 0.6, 0.6], [0.6, 0.9, 0.6, 0.9, 0.9])
+"""Speeds at base and head of a machine of two speeds: no round was alike, and neither side always had the slower."""
+
+
+def slowed(pair_name, logs, *, speeds=TURNS, testbed="t", control=None, is_control=False, disturbed=None):
+    """A pair whose processes take as much longer as the machine was slower; base is at 0, head at `logs`.
+
+    disturbed: rounds that something else disturbed, of which no speed is known.
+    """
+    sides = []
+    for is_head, each in enumerate(speeds):
+        own = logs if is_head else [0.0] * len(each)
+        sides.append(
+            tuple(
+                Process(
+                    run="r",
+                    visit=i,
+                    log=log - math.log(speed),
+                    is_disturbed=speed < ALIKE,
+                    is_head=bool(is_head),
+                    speed=None if i in (disturbed or ()) else speed,
+                )
+                for i, (log, speed) in enumerate(zip(own, each, strict=True))
+            )
+        )
+    return Pair(pair_name, testbed, "s", *sides, control, is_control)
+
+
+def eager(**options):
+    return slowed("eager", [0.0] * 5, is_control=True, **options)
+
+
+def ours(n=4, *, noise=0.01, **options):
+    rng = np.random.default_rng(n)
+    return [slowed(i, rng.normal(0, noise, 5), control="eager", **options) for i in range(n)]
+
+
+def counting(pairs):
+    """Rounds that count of each pair."""
+    return [
+        [i for i, halves in enumerate(zip(one.base, one.head, strict=True)) if not any(h.is_disturbed for h in halves)]
+        for one in with_slow_rounds(pairs)
+    ]
+
+
+def test_rounds_that_were_not_alike_count_where_a_control_was_slowed_with_them():
+    assert counting([eager(), *ours()]) == [[0, 1, 2, 3, 4]] * 5
+    assert counting(ours()) == [[]] * 4
+
+
+def test_they_do_not_where_the_same_side_was_always_the_slower():
+    one_sided = ([0.9] * 5, [0.6] * 5)
+    assert counting([eager(speeds=one_sided), *ours(speeds=one_sided)]) == [[]] * 5
+    but_one = ([0.9, 0.9, 0.9, 0.9, 0.6], [0.6, 0.6, 0.6, 0.6, 0.9])
+    assert counting([eager(speeds=but_one), *ours(speeds=but_one)]) == [[0, 1, 2, 3, 4]] * 5
+
+
+def test_they_do_not_where_something_else_disturbed_them_or_their_control():
+    assert counting([eager(), *ours(6, disturbed=[0, 3])]) == [[0, 1, 2, 3, 4], *[[1, 2, 4]] * 6]
+    assert counting([eager(disturbed=[0, 3]), *ours(6)]) == [[1, 2, 4]] * 7
+
+
+def test_they_do_not_where_their_control_was_not_measured():
+    control = eager()
+    control = control._replace(base=control.base[1:], head=control.head[1:])
+    found = [
+        [i for i, one in enumerate(pair.base) if not one.is_disturbed] for pair in with_slow_rounds([control, *ours()])
+    ]
+    assert found[1:] == [[1, 2, 3, 4]] * 4
+
+
+def test_they_do_not_where_more_is_known_without_them():
+    """Three calm rounds of 1 % and two that were not alike: these count unless they scatter far more."""
+    speeds = ([1.0, 1.0, 1.0, 0.6, 0.9], [1.0, 1.0, 1.0, 0.9, 0.6])
+    rng = np.random.default_rng(0)
+
+    def pairs(scatter):
+        noise = np.array([0.01, 0.01, 0.01, scatter, scatter])
+        return [slowed(i, rng.normal(0, 1, 5) * noise, speeds=speeds, control="eager") for i in range(20)]
+
+    assert counting([eager(speeds=speeds), *pairs(0.01)]) == [[0, 1, 2, 3, 4]] * 21
+    assert counting([eager(speeds=speeds), *pairs(0.10)]) == [[0, 1, 2]] * 21
+
+
+def test_each_testbed_is_asked_by_itself():
+    scattered = [one._replace(testbed="other") for one in [eager(), *ours(noise=0.01)]]
+    is_one_sided = ([0.9] * 5, [0.6] * 5)
+    found = counting([*scattered, eager(speeds=is_one_sided), *ours(speeds=is_one_sided)])
+    assert found == [[0, 1, 2, 3, 4]] * 5 + [[]] * 5
+
+
+def test_too_few_pairs_tell_nothing_of_their_spread():
+    """Of two pairs of five rounds there are eight degrees of freedom, of three twelve."""
+    assert counting([eager(), *ours(2)]) == [[]] * 3
+    assert counting([eager(), *ours(3)]) == [[0, 1, 2, 3, 4]] * 4
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1.06, Change.SLOWER), (1.0, Change.SAME)])
+def test_a_machine_of_two_speeds_is_compared_by_what_eager_shares(factor, expected):
+    sides = []
+    for commit, speeds in zip((A, B), TURNS, strict=True):
+        rows = []
+        for batch in range(6):
+            for provider in ("fused", "eager"):
+                own = factor if provider == "fused" and commit == B else 1.0
+                found = measured(own, commit, speeds=speeds, batch=batch, provider=provider)
+                processes = [one._replace(value=one.value / one.speed) for one in found.processes]
+                rows.append(found._replace(processes=tuple(processes)))
+        sides.append(rows)
+    found = judge(*sides, base_commit=A, head_commit=B, is_paired=True, least_change=0.03)
+    changes = {one.change for one in found.verdicts if dict(one.head.parameters)["provider"] == "fused"}
+    assert changes == {expected}
+    without = judge(*sides, base_commit=A, head_commit=B, is_paired=True, least_change=0.03, has_controls=False)
+    assert {one.change for one in without.verdicts} == {Change.UNCERTAIN}
