@@ -34,12 +34,13 @@ TESTS = (
         f"tests/results/judgement/test_{name}.py"
         for name in (
             "verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "finding_classes",
-            "explanation", "two_causes", "surfaces_together",
+            "explanation", "two_causes",
         )
     ),
     "tests/results/judgement/known",
     "tests/results/judgement/rules",
     "tests/results/judgement/spreads",
+    "tests/results/judgement/together",
     "tests/results/judgement/explanation",
     "tests/results/output/test_floors.py",
     "tests/results/output/test_nothing_comparable.py",

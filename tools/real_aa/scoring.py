@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -39,9 +38,10 @@ class Scored:
     n_points: times of ours that were judged; rounds: of each at most. disturbed: share of their visits. floor: median.
     wrong: findings where nothing was planted, in words. surfaces, points: how many of those that were planted are
     called slower, and of how many, a surface by a point of it or by all together; visible: the same of the points whose
-    floor is no higher than `share`; visible_surfaces: of the surfaces whose floor is not; seen: median ratio of all of
-    them; floor_of_surfaces: median; unsaid: those of which nothing is said as each round was disturbed. load: processes
-    that wanted a processor, mean over the last minutes of beginning and end.
+    floor is no higher than `share`; visible_surfaces: of the surfaces whose floor is not. floor_of_surfaces: median,
+    None where no surface is told. seen: median ratio of all that were planted; unsaid: those of which nothing is said
+    as each round was disturbed. load: processes that wanted a processor, mean over the last minutes of beginning and
+    end.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Scored:
     points: tuple[int, int]
     visible: tuple[int, int]
     visible_surfaces: tuple[int, int]
-    floor_of_surfaces: float
+    floor_of_surfaces: float | None
     unsaid: int
     seen: float | None
     seconds: float
@@ -94,7 +94,7 @@ def score(judgement: Judgement, planned: Planned, *, seconds: float, load: float
         points=(len(found), len(slowed)),
         visible=(sum(one.change is Change.SLOWER for one in visible), len(visible)),
         visible_surfaces=(sum(one in found_surfaces for one in visible_surfaces), len(visible_surfaces)),
-        floor_of_surfaces=median(one.evidence.floor for one in surfaces) if surfaces else math.inf,
+        floor_of_surfaces=median(one.evidence.floor for one in surfaces) if surfaces else None,
         unsaid=sum(one.difference.is_disturbed for one in evidence),
         seen=median(one.ratio for one in evidence) if evidence else None,
         seconds=seconds,
@@ -137,7 +137,7 @@ def report(scores: Iterable[Scored]) -> Iterator[str]:
         moved = ", and eager moved" if one.is_control_moved else ""
         yield (
             f"| {one.name} | {one.n_points} | {one.rounds} | {percent(one.disturbed, digits=0)} | "
-            f"{percent(one.floor, digits=1)} | {percent(one.floor_of_surfaces, digits=1)} | {one.load:.1f} | "
+            f"{percent(one.floor, digits=1)} | {_percent(one.floor_of_surfaces)} | {one.load:.1f} | "
             f"{len(one.wrong)}{moved} |"
         )
     yield ""
@@ -157,6 +157,10 @@ def report(scores: Iterable[Scored]) -> Iterator[str]:
             yield f"- {one.name}: no floor is that low, so this machine shows nothing of it now"
         yield from (f"- {one.name}: {finding}" for finding in one.wrong)
     yield f"{len(made)} comparisons in {sum(one.seconds for one in made) / 60:.0f} minutes"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else percent(share, digits=1)
 
 
 def _is_right(finding: Finding, planned: Planned) -> bool:
