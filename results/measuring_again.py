@@ -45,6 +45,16 @@ def compare_again(revisions: tuple[str, str], point: PointRow) -> str:
     return f"{written} > {AXES_FILE} && FUSEBENCH_THREADS={point.threads} {compared}"
 
 
+def compare_surface_again(revisions: tuple[str, str], *, operation: str, contender: str, pass_: object) -> str:
+    """Return one line that measures a contender's points of an operation, and eager's, at both commits.
+
+    They are those of the axes that it has by default: which others were measured is more than a line holds.
+    """
+    base, head = (revision[:_HASH] for revision in revisions)
+    of_pass = () if pass_ is None else ("--pass", str(pass_))
+    return shlex.join(["fusebench", "ab", base, head, "--operation", operation, "--provider", contender, *of_pass])
+
+
 def axes_of(rows: Sequence[PointRow]) -> tuple[str, ...]:
     """Return the lines of the axes file that holds the shape of `rows` and all their contenders."""
     return _axes(rows, contenders=list(dict.fromkeys(one.contender for one in rows)))

@@ -7,7 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import EVERYTHING
-from results.measuring_again import compare_again
+from results.measuring_again import compare_again, compare_surface_again
+from results.metrics import SWEEP_METRICS
+from results.rows import contender_of
 
 if TYPE_CHECKING:
     from results.judgement.explanation.calls import ProfiledCall
@@ -19,10 +21,14 @@ _HASH = 12
 def command_of(revisions: tuple[str, str], call: ProfiledCall | None, finding: Finding | None) -> str | None:
     """Return the command for the worst point of a finding: `fusebench ab` of the sweep's, `asv continuous` of others'.
 
-    None where nothing says what to measure.
+    Of a surface of which only all points together are certain, it is one for all of them. None where nothing says what
+    to measure.
     """
     if call is not None:
         return compare_again(revisions, call.point)
+    if finding is not None and finding.metric in SWEEP_METRICS and (contender := contender_of(finding.surface.shared)):
+        pass_ = dict(finding.surface.shared).get("pass")
+        return compare_surface_again(revisions, operation=finding.benchmark, contender=contender, pass_=pass_)
     if finding is not None and finding.benchmark != EVERYTHING:
         base, head = (revision[:_HASH] for revision in revisions)
         # asv searches it in `name(param, …)` where there are parameters, and in the name alone where there are none.
