@@ -45,7 +45,7 @@ HEAD = "# What people decided about benchmarks and changes; see docs/file-format
 def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
     """Parse every decision of the file, in its order. Raises: UnreadableFile."""
     try:
-        fields = tomllib.loads(content.decode())
+        fields = tomllib.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # not TOML, or not UTF-8
         raise UnreadableFile(path, f"not TOML ({error})") from error
     written = fields.get("format")
@@ -133,13 +133,14 @@ def _without(content: bytes, removed: Sequence[int], *, left: DecisionsRecord) -
     `left`: what the rest must read as. tomlkit keeps that too where the tables are written in another way, but of
     tables between others it moves some and loses comments.
     """
-    rest = "".join(_lines_without(content.decode().splitlines(keepends=True), removed)).encode()
+    text = content.decode("utf-8-sig")
+    rest = "".join(_lines_without(text.splitlines(keepends=True), removed)).encode()
     with suppress(UnreadableFile):
         if decisions_from_bytes(rest, path="") == left:
             return rest
     import tomlkit  # noqa: PLC0415 - reading needs none of it
 
-    document = tomlkit.parse(content)
+    document = tomlkit.parse(text)
     for i in reversed(removed):
         del document[ACKNOWLEDGEMENT][i]
     if not left.acknowledgements:

@@ -74,7 +74,7 @@ def settings_from_file(path: Path) -> Settings:
 def settings_from_bytes(content: bytes, *, path: str) -> Settings:
     """Parse the settings. Raises: InvalidSettings naming the file, the key, and what may stand there."""
     try:
-        tools = tomllib.loads(content.decode()).get("tool", {})
+        tools = tomllib.loads(content.decode("utf-8-sig")).get("tool", {})
     except (ValueError, RecursionError) as error:
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
     try:

@@ -69,7 +69,7 @@ def axes_from_toml(path: Path) -> Axes:
     but `budget_s` and `visits`, and adds its own product. Raises: InvalidAxes, naming the file and the key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidAxes(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

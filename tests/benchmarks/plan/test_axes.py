@@ -253,3 +253,9 @@ def test_a_model_or_name_that_is_none_is_refused(tmp_path, content, message):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InvalidAxes, match=message):
         axes_from_toml(path)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "axes.toml"
+    path.write_text('operations = ["linear"]\n', encoding="utf-8-sig")
+    assert axes_from_toml(path).operations == ("linear",)

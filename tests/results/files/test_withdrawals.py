@@ -44,3 +44,11 @@ def test_taking_one_out_leaves_order_and_comments_of_the_others(tmp_path, writte
     if written != "a list":
         of_comments = "# the first\n{}# of both\n\n# the second\n# the last\n# the end\n"
         assert others(file) == head + of_comments.format(joined)
+
+
+def test_a_file_with_a_byte_order_mark_is_read_and_edited(tmp_path):
+    file = tmp_path / "decisions.toml"
+    one = '[[acknowledgement]]\nproject = "p"\ncommit = "%s"\ndecision = "accepted"\n'
+    file.write_text(f"format = 1\n{one % 'a'}{one % 'b'}", encoding="utf-8-sig")
+    assert len(withdraw_acknowledgements(file, lambda record: record.commit == "a", withdrawn=EVE)) == 1
+    assert [one.commit for one in decisions_from_bytes(file.read_bytes(), path="").acknowledgements] == ["b"]

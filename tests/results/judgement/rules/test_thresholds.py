@@ -31,6 +31,11 @@ def limit(thresholds, *, benchmark="mlp", metric="latency_s", provider="fused", 
     return found.least_change
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text():
+    written = "[tool.fusebench]\nleast_change = 0.04\n".encode("utf-8-sig")
+    assert settings_from_bytes(written, path="pyproject.toml").least_change == 0.04
+
+
 EXAMPLE = """
 [tool.fusebench]
 least_change = 0.04
