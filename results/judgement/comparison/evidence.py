@@ -122,7 +122,7 @@ def observe(pairs: Sequence[Pair], *, is_paired: bool = False, alike: Collection
 
 def log_ratios(observed: Observed) -> list[float]:
     """Return the log ratio of each pair, as that of its evidence."""
-    return list(map(math.log, _exps(observed.effects)))
+    return list(map(math.log, ratios_of(observed.effects)))
 
 
 def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None, q: float = Q) -> Compared:
@@ -148,9 +148,9 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
     level = 1 - q / 2 / len(set(surfaces))
     least = np.maximum(quantile_of_t(statistics.dof, level), strays)
-    floors = _exps((least + quantile_of_t(statistics.dof, POWER)) * statistics.se)
+    floors = ratios_of((least + quantile_of_t(statistics.dof, POWER)) * statistics.se)
     flags = ((is_selected & is_beyond).tolist(), (is_selected & ~is_beyond).tolist())
-    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), *flags, floors)
+    columns = (ratios_of(effects), ratios_of(effects - half), ratios_of(effects + half), p.tolist(), *flags, floors)
     evidence = tuple(
         Evidence(ratio, (low, high), each_p, is_significant, floor - 1, one, is_stray)
         for one, ratio, low, high, each_p, is_significant, is_stray, floor in zip(found, *columns, strict=True)
@@ -254,6 +254,7 @@ def _of_se(effects: Numbers, se: Numbers, dof: Numbers) -> Moderated:
     return Moderated(se=se, dof=dof, p=2 * stdtr(dof, -np.abs(effects) / se))
 
 
-def _exps(log_ratios: Numbers) -> list[float]:
+def ratios_of(log_ratios: Numbers) -> list[float]:
+    """Return the ratios of n log ratios."""
     # A ratio beyond that is no measurement any more. By math: numpy's own last digit depends on the processor.
     return list(map(math.exp, np.clip(log_ratios, -700.0, 700.0).tolist()))

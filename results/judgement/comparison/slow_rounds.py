@@ -10,9 +10,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
     from results.judgement.comparison.processes import Pair, Process
+
+    _Halves = tuple[Process, Process]
 
 ALIKE = 0.92
 """Speed of the machine in the slower half of a round, over that in the faster one, below which they were not alike."""
@@ -40,7 +42,7 @@ def with_slow_rounds(pairs: Sequence[Pair]) -> list[Pair]:
     shared = [_shared_rounds(pair, controls.get(pair.name if pair.is_control else pair.control)) for pair in alike]
     of_testbed: dict[Hashable, list[_Rounds]] = {}
     for pair, places in zip(alike, shared, strict=True):
-        if not pair.is_control and pair.control in controls:
+        if pair.control in controls:
             of_testbed.setdefault(pair.testbed, []).append(_rounds(pair, controls[pair.control], places))
     helped = {testbed for testbed, each in of_testbed.items() if _is_better_known(each)}
     return [
@@ -57,7 +59,7 @@ def with_alike_rounds(pair: Pair) -> Pair:
     """
     places = []
     for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
-        speeds = _speeds(halves)
+        speeds = [one.speed for one in halves if one.speed is not None]
         if len(speeds) == len(halves) and min(speeds) >= ALIKE * max(speeds):
             places.append(i)
     return _undisturbed(pair, places)
@@ -65,32 +67,30 @@ def with_alike_rounds(pair: Pair) -> Pair:
 
 def _shared_rounds(pair: Pair, control: Pair | None) -> list[int]:
     """Return the rounds that may count as what slowed them met the control as well; none where one side was unlucky."""
-    if control is None:
-        return []
-    of_control = {one.key: one for one in (*control.base, *control.head)}
-    places: list[int] = []
-    is_head_slower: set[bool] = set()
-    for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
-        theirs = [of_control[one.key] for one in halves if one.key in of_control]
-        if len(theirs) < len(halves):
+    places, is_base_slower, is_head_slower = [], False, False
+    for i, halves, theirs in _with_control(pair, control):
+        if not all(_is_merely_slow(one) for one in (*halves, *theirs)):
             continue
-        if _is_calm(halves) and _is_calm(theirs):
-            places.append(i)
-        elif len(speeds := _speeds(halves)) == len(halves) and len(_speeds(theirs)) == len(theirs):
-            places.append(i)
-            is_head_slower.add(speeds[1] < speeds[0])
-    return places if is_head_slower == {False, True} else []
+        places.append(i)
+        base, head = (1.0 if one.speed is None else one.speed for one in halves)
+        is_base_slower |= base < ALIKE * head
+        is_head_slower |= head < ALIKE * base
+    return places if is_base_slower and is_head_slower else []
+
+
+def _with_control(pair: Pair, control: Pair | None) -> Iterator[tuple[int, _Halves, _Halves]]:
+    """Yield each round that the control was measured in as well: its number, and the halves of both."""
+    of_control = {} if control is None else {one.key: one for one in (*control.base, *control.head)}
+    for i, (base, head) in enumerate(zip(pair.base, pair.head, strict=False)):
+        if base.key in of_control and head.key in of_control:
+            yield i, (base, head), (of_control[base.key], of_control[head.key])
 
 
 def _rounds(pair: Pair, control: Pair, places: Sequence[int]) -> _Rounds:
-    of_control = {one.key: one for one in (*control.base, *control.head)}
     calm, every = [], []
-    for i, (base, head) in enumerate(zip(pair.base, pair.head, strict=False)):
-        if base.key not in of_control or head.key not in of_control:
-            continue
-        before, after = of_control[base.key], of_control[head.key]
+    for i, (base, head), (before, after) in _with_control(pair, control):
         ratio = head.log - base.log - (after.log - before.log)
-        is_calm = _is_calm((base, head, before, after))
+        is_calm = not any(one.is_disturbed for one in (base, head, before, after))
         if is_calm:
             calm.append(ratio)
         if is_calm or i in places:
@@ -119,10 +119,6 @@ def _undisturbed(pair: Pair, places: Iterable[int]) -> Pair:
     return pair._replace(base=tuple(base), head=tuple(head))
 
 
-def _is_calm(processes: Iterable[Process]) -> bool:
-    return not any(one.is_disturbed for one in processes)
-
-
-def _speeds(processes: Iterable[Process]) -> list[float]:
-    """Return the machine's speeds in the processes that nothing but slowness disturbed, as far as they are known."""
-    return [one.speed for one in processes if one.speed is not None]
+def _is_merely_slow(one: Process) -> bool:
+    """Return whether nothing but slowness, if that, disturbed a process."""
+    return one.speed is not None or not one.is_disturbed

@@ -6,14 +6,13 @@ long as they do not vary together; what makes them do so is in the spread of the
 
 from __future__ import annotations
 
-import math
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from results.judgement.comparison.differences import corrected_rounds
-from results.judgement.comparison.evidence import CONFIDENCE, POWER
+from results.judgement.comparison.evidence import CONFIDENCE, POWER, ratios_of
 from results.judgement.comparison.false_discoveries import benjamini_hochberg
 from results.judgement.comparison.moderation import LEAST_SERIES, Prior, moderated, priors_of, quantile_of_t
 
@@ -76,19 +75,20 @@ def compare_surfaces(pairs: Sequence[Pair], *, q: float) -> list[SurfaceEvidence
         se[places], total[places], p[places] = of_part.se, of_part.dof, of_part.p
     is_selected = benjamini_hochberg(p, q=SHARE * q)
     half = quantile_of_t(total, (1 + CONFIDENCE) / 2) * se
-    floors = (quantile_of_t(total, 1 - SHARE * q / 2 / len(found)) + quantile_of_t(total, POWER)) * se
+    least = quantile_of_t(total, 1 - SHARE * q / 2 / len(found)) + quantile_of_t(total, POWER)
+    columns = (effects, effects - half, effects + half, least * se)
     return [
         SurfaceEvidence(
             names=one.names,
-            ratio=math.exp(effect),
-            interval=(math.exp(effect - width), math.exp(effect + width)),
+            ratio=ratio,
+            interval=(low, high),
             p=each_p,
             is_significant=is_significant,
-            floor=math.expm1(min(floor, 700.0)),
+            floor=floor - 1,
             n_rounds=len(one.rounds),
         )
-        for one, effect, width, each_p, is_significant, floor in zip(
-            found, effects.tolist(), half.tolist(), p.tolist(), is_selected.tolist(), floors.tolist(), strict=True
+        for one, ratio, low, high, floor, each_p, is_significant in zip(
+            found, *map(ratios_of, columns), p.tolist(), is_selected.tolist(), strict=True
         )
     ]
 

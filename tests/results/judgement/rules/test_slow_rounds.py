@@ -121,8 +121,8 @@ def slowed(pair_name, logs, *, speeds=TURNS, testbed="t", control=None, is_contr
     return Pair(pair_name, testbed, "s", *sides, control, is_control)
 
 
-def eager(**options):
-    return slowed("eager", [0.0] * 5, is_control=True, **options)
+def eager(*, speeds=TURNS, **options):
+    return slowed("eager", [0.0] * len(speeds[0]), speeds=speeds, is_control=True, **options)
 
 
 def ours(n=4, *, noise=0.01, **options):
@@ -155,26 +155,72 @@ def test_they_do_not_where_something_else_disturbed_them_or_their_control():
     assert counting([eager(disturbed=[0, 3]), *ours(6)]) == [[1, 2, 4]] * 7
 
 
-def test_they_do_not_where_their_control_was_not_measured():
+@pytest.mark.parametrize("sides", [("base",), ("head",), ("base", "head")])
+def test_they_do_not_where_their_control_was_not_measured(sides):
     control = eager()
-    control = control._replace(base=control.base[1:], head=control.head[1:])
-    found = [
-        [i for i, one in enumerate(pair.base) if not one.is_disturbed] for pair in with_slow_rounds([control, *ours()])
-    ]
+    control = control._replace(**{side: getattr(control, side)[1:] for side in sides})
+    pairs = with_slow_rounds([control, *ours()])
+    found = [[i for i, one in enumerate(pair.base) if not one.is_disturbed] for pair in pairs]
     assert found[1:] == [[1, 2, 3, 4]] * 4
 
 
-def test_they_do_not_where_more_is_known_without_them():
-    """Three calm rounds of 1 % and two that were not alike: these count unless they scatter far more."""
-    speeds = ([1.0, 1.0, 1.0, 0.6, 0.9], [1.0, 1.0, 1.0, 0.9, 0.6])
+def test_a_half_that_was_not_looked_at_and_is_undisturbed_was_at_its_best():
+    def unlooked(pair):
+        return pair._replace(head=tuple(one._replace(is_disturbed=False, speed=None) for one in pair.head))
+
+    speeds = ([0.9, 0.6, 0.9, 0.6, 0.6], [1.0] * 5)
+    assert counting([unlooked(eager(speeds=speeds)), *map(unlooked, ours(speeds=speeds))]) == [[]] * 5
+
+
+def one_slow_half(scatter, *, shift=0.0):
+    """Twenty pairs and eager: three calm rounds of 1 %, and two that were slow in one half and scatter by `scatter`."""
+    speeds = ([1.0, 1.0, 1.0, 0.6, 1.0], [1.0, 1.0, 1.0, 1.0, 0.6])
     rng = np.random.default_rng(0)
+    noise = np.array([0.01, 0.01, 0.01, scatter, scatter])
+    pairs = [slowed(i, shift + rng.normal(0, 1, 5) * noise, speeds=speeds, control="eager") for i in range(20)]
+    return [eager(speeds=speeds), *pairs]
 
-    def pairs(scatter):
-        noise = np.array([0.01, 0.01, 0.01, scatter, scatter])
-        return [slowed(i, rng.normal(0, 1, 5) * noise, speeds=speeds, control="eager") for i in range(20)]
 
-    assert counting([eager(speeds=speeds), *pairs(0.01)]) == [[0, 1, 2, 3, 4]] * 21
-    assert counting([eager(speeds=speeds), *pairs(0.10)]) == [[0, 1, 2]] * 21
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_they_do_not_where_more_is_known_without_them(shift):
+    assert counting(one_slow_half(0.01, shift=shift)) == [[0, 1, 2, 3, 4]] * 21
+    assert counting(one_slow_half(0.10, shift=shift)) == [[0, 1, 2]] * 21
+
+
+def test_pairs_without_such_rounds_count_for_both():
+    """What they tell does not make rounds of others worse, nor better."""
+    calm_speeds = ([1.0] * 5, [1.0] * 5)
+    other = eager(speeds=calm_speeds)._replace(name="other")
+    rng = np.random.default_rng(3)
+    calm = [slowed(100 + i, rng.normal(0, 0.01, 5), speeds=calm_speeds, control="other") for i in range(200)]
+    assert counting([other, *calm, *one_slow_half(0.01)])[-20:] == [[0, 1, 2, 3, 4]] * 20
+
+
+def test_what_else_disturbed_the_control_of_a_calm_round_keeps_it_out_of_the_spread():
+    """Ours was calm there, but what eager says of it is wild: it tells nothing of how rounds scatter."""
+    pairs = one_slow_half(0.01)
+    control = pairs[0]
+    wild = control.head[0]._replace(log=5.0, is_disturbed=True, speed=None)
+    pairs[0] = control._replace(head=(wild, *control.head[1:]))
+    varied = [one._replace(head=(one.head[0]._replace(log=0.1 * i), *one.head[1:])) for i, one in enumerate(pairs[1:])]
+    assert counting([pairs[0], *varied])[1:] == [[0, 1, 2, 3, 4]] * 20
+
+
+def test_a_single_calm_round_tells_nothing_and_two_do():
+    """Four pairs know three rounds and forty one: what the one is cannot be told from its noise."""
+    two = ([1.0, 1.0, 0.6, 1.0], [1.0, 1.0, 1.0, 0.6])
+    rng = np.random.default_rng(1)
+
+    def pairs(n, scatter, *, n_rounds):
+        noise = np.array([0.01, 0.01, scatter, scatter])[-n_rounds:]
+        speeds = tuple(each[-n_rounds:] for each in two)
+        drawn = [rng.normal(0, 1, n_rounds) * noise for _ in range(n)]
+        return [slowed(i, logs, speeds=speeds, control="eager") for i, logs in enumerate(drawn)]
+
+    calm_twice = [eager(speeds=two), *pairs(30, 0.05, n_rounds=4)]
+    assert counting(calm_twice)[1:] == [[0, 1]] * 30
+    calm_once = [eager(speeds=tuple(each[-3:] for each in two)), *pairs(30, 0.05, n_rounds=3)]
+    assert counting(calm_once)[1:] == [[0, 1, 2]] * 30
 
 
 def test_each_testbed_is_asked_by_itself():
@@ -185,9 +231,11 @@ def test_each_testbed_is_asked_by_itself():
 
 
 def test_too_few_pairs_tell_nothing_of_their_spread():
-    """Of two pairs of five rounds there are eight degrees of freedom, of three twelve."""
+    """Of two pairs of five rounds there are eight degrees of freedom; of five pairs of three ten, which are enough."""
     assert counting([eager(), *ours(2)]) == [[]] * 3
-    assert counting([eager(), *ours(3)]) == [[0, 1, 2, 3, 4]] * 4
+    first = tuple(each[:3] for each in TURNS)
+    five = [slowed(i, [0.01 * i, 0.0, -0.01], speeds=first, control="eager") for i in range(5)]
+    assert counting([slowed("eager", [0.0] * 3, speeds=first, is_control=True), *five]) == [[0, 1, 2]] * 6
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.06, Change.SLOWER), (1.0, Change.SAME)])

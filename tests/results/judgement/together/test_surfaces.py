@@ -121,6 +121,15 @@ def test_the_interval_is_that_of_the_mean_by_round():
     assert found.interval == pytest.approx((math.exp(0.05 - half), math.exp(0.05 + half)), rel=1e-6)
     assert (found.n_rounds, len(found.names), found.is_significant) == (5, 10, True)
     assert found.floor == pytest.approx(math.expm1((t.ppf(1 - Q / 4, 4) + t.ppf(0.8, 4)) * se))
+    # Beside another one the chance of a false one is halved.
+    first, _ = compare_surfaces([*surface(changes), *surface(changes[::-1], name="other")], q=Q)
+    assert first.floor == pytest.approx(math.expm1((t.ppf(1 - Q / 8, 4) + t.ppf(0.8, 4)) * se))
+
+
+def test_ratios_without_end_are_no_error():
+    [found] = compare_surfaces(surface([600.0, -600.0, 500.0]), q=Q)
+    assert 0 < found.interval[0] < found.interval[1] < math.inf
+    assert found.floor < math.inf
 
 
 def test_few_points_or_rounds_are_no_surface():
@@ -147,6 +156,7 @@ def test_of_many_surfaces_the_spread_of_all_counts():
     calm = surface([0.030, 0.040, 0.022, 0.033, 0.026])
     others = [pair for i in range(11) for pair in surface(rng.normal(0, 0.03, 5), name=f"other-{i}")]
     assert not compare_surfaces([*calm, *others], q=Q)[0].is_significant
+    assert not compare_surfaces([*calm, *others[:90]], q=Q)[0].is_significant
     assert compare_surfaces([*calm, *others[:50]], q=Q)[0].is_significant
     assert compare_surfaces([*[one._replace(testbed="u") for one in calm], *others], q=Q)[0].is_significant
 
