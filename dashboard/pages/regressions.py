@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import ANY_PROJECT, Page, csv_response, kept_in_url
 from dashboard.pages.acknowledging import decision_form, refusal_of, register_decisions
 from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
@@ -22,8 +22,9 @@ from dashboard.tables.finding_card import finding_facts
 from dashboard.tables.findings import findings_table
 from dashboard.tables.winner_flips import flips_table
 from dashboard.views.feed import atom_from
-from dashboard.views.regressions_choice import ALL, LABELS, query_from_regressions_choice
+from dashboard.views.regressions_choice import LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
+from dashboard.views.url import ALL
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from results.store import Store
 
 SELECTS = {"project": "Project", "machine": "Machine", "turn": "Direction", "state": "State", "class": "Cause"}
-ANY = {"project": "any project", "machine": "any machine"}
+ANY = {"project": ANY_PROJECT, "machine": "any machine"}
 DECISIONS_KEY = "FUSEBENCH_DECISIONS"  # of the server's configuration: the file to write to
 
 
@@ -234,5 +235,12 @@ OUTPUTS = {
     "csv": Output(_id("csv"), "href"),
 }
 PAGE = Page(
-    path="/regressions", name="Regressions", layout=layout, register=register, needs_sweep=False, takes=("machine",)
+    path="/regressions",
+    name="Regressions",
+    layout=layout,
+    register=register,
+    needs_sweep=False,
+    takes=("project", "machine"),
+    takes_any_project=True,
+    offers_all_projects=True,
 )

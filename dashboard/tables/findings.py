@@ -51,9 +51,10 @@ def findings_table(
     return parts
 
 
-def findings_list(found: Sequence[RankedFinding], *, most: int) -> Component:
-    """Build a line for each of the first findings, which leads to it on the page Regressions."""
-    return html.Ul([_line(one) for one in found[:most]], className="surfaces")
+def findings_list(found: Sequence[RankedFinding], *, most: int, page: str = "/regressions") -> Component:
+    """Build a line for each of the first findings, which leads to it on the page Regressions, at the address `page`."""
+    link = f"{page}{'&' if '?' in page else '?'}finding="
+    return html.Ul([_line(one, link=f"{link}{one.uid}") for one in found[:most]], className="surfaces")
 
 
 def state_badge(finding: Finding) -> Component:
@@ -69,7 +70,7 @@ def cause_of(finding: Finding) -> str:
     return "not known" if finding.class_ is None else finding.class_.value
 
 
-def _line(found: RankedFinding) -> Component:
+def _line(found: RankedFinding, *, link: str) -> Component:
     finding, kind, course = found.finding, kind_of(found.finding), _decimated(found.course)
     points = f" at {len(finding.points):,} of {counted(finding.n_points, 'point')}" if finding.points else ""
     return html.Li(
@@ -77,7 +78,7 @@ def _line(found: RankedFinding) -> Component:
             sparkline(course, kind=kind) if len(course) > 1 else html.Span(className="sparkline"),
             html.Span(
                 [
-                    dcc.Link(title_of(finding), href=f"/regressions?finding={found.uid}"),
+                    dcc.Link(title_of(finding), href=link),
                     html.Span(f" {change_of(finding)}", className=f"tone {kind}"),
                     f"{points}, since {since_of(found)} ({finding.state}), on {finding.surface.machine}",
                 ]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from dashboard.views.url import member_of, unknown_parameters
+from dashboard.views.url import ALL, member_of, name_or_all, unknown_parameters
 from results.judgement.findings import FindingClass, FindingState, Turn
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from results.judgement.changes.ranked import RankedFinding
     from results.rows import PlaceRow
 
-ALL = "all"
 KEYS = ("project", "machine", "turn", "state", "class", "contains", "finding")
 
 
@@ -98,12 +97,12 @@ def regressions_choice_of(
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems += unknown_parameters(wanted, known=KEYS)
     options = {
-        "project": (ALL, *sorted({one.project for one in measured})),
-        "machine": (ALL, *sorted({one.machine for one in measured})),
+        "project": (ALL, *sorted({one.project for one in measured} - {ALL})),
+        "machine": (ALL, *sorted({one.machine for one in measured} - {ALL})),
     }
     choice = RegressionsChoice(
-        project=_name("project", wanted, options["project"], problems),
-        machine=_name("machine", wanted, options["machine"], problems),
+        project=name_or_all("project", wanted, options["project"], problems),
+        machine=name_or_all("machine", wanted, options["machine"], problems),
         turn=member_of("turn", wanted, TurnChoice.WORSE, problems),
         state=member_of("state", wanted, StateChoice.OPEN, problems),
         class_=member_of("class", wanted, ClassChoice.RELEVANT, problems),
@@ -121,16 +120,6 @@ def query_from_regressions_choice(choice: RegressionsChoice) -> str:
     first = RegressionsChoice()
     pairs = [(name.rstrip("_"), value) for name, value in vars(choice).items() if value != getattr(first, name)]
     return "?" + urlencode([(name, str(value)) for name, value in pairs]) if pairs else ""
-
-
-def _name(name: str, wanted: Mapping[str, str], known: Sequence[str], problems: list[str]) -> str:
-    requested = wanted.get(name, ALL)
-    if requested in known:
-        return requested
-    problems.append(
-        f"Nothing was measured of {name} {requested[:60]}; there are {', '.join(known[1:]) or 'none'}. Showing all."
-    )
-    return ALL
 
 
 def _is_of_state(chosen: StateChoice, state: FindingState) -> bool:

@@ -13,7 +13,6 @@ from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.change_points import change_points_of
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import (
-    ALL,
     ClassChoice,
     RegressionsChoice,
     StateChoice,
@@ -21,6 +20,7 @@ from dashboard.views.regressions_choice import (
     query_from_regressions_choice,
     regressions_choice_of,
 )
+from dashboard.views.url import ALL
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
 from results.queries import commits, history_of, places, taken_back_of
@@ -117,9 +117,9 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
     )
 
 
-def open_regressions_of(store: Store) -> tuple[RankedFinding, ...]:
-    """Return what the page lists at first: the open regressions of all places, the heaviest first."""
-    first = RegressionsChoice()
+def open_regressions_of(store: Store, *, project: str = ALL) -> tuple[RankedFinding, ...]:
+    """Return what the page lists at first of a project, or of all: the open regressions, the heaviest first."""
+    first = RegressionsChoice(project=project)
     return tuple(one for one in judged_histories(store) if first.takes(one))
 
 
