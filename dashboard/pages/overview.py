@@ -17,7 +17,7 @@ from dashboard.tables.standings import failing_in_words, failing_list, freshness
 from dashboard.tables.surfaces import answer_of, commits_of, surfaces_list
 from dashboard.tables.winner_flips import flips_in_words
 from dashboard.views.comparison import MOST_SURFACES
-from dashboard.views.overview import KEYS, MAP_AXES, maps_view_of, overview_of, query_from_axes
+from dashboard.views.overview import KEYS, MAP_AXES, maps_view_of, names_projects_of, overview_of, query_from_axes
 from dashboard.views.projects import PROJECT
 from dashboard.views.regressions_drawing import open_regressions_of
 from dashboard.views.url import ALL
@@ -87,7 +87,9 @@ def register(app: Dash, store: Store) -> None:
 
     @app.callback(Output(_id("open"), "children"), of_project)
     def show_open(project: str | None) -> list[Component]:
-        return open_cards(open_regressions_of(store, project=project or ALL), project=project or ALL)
+        about = project or ALL
+        found, names_project = open_regressions_of(store, project=about), names_projects_of(store, project=about)
+        return open_cards(found, project=about, names_project=names_project)
 
     @app.callback(Output(_id("flips"), "children"), of_project)
     def show_flips(project: str | None) -> list[Component]:
@@ -153,14 +155,15 @@ def change_cards(overview: Overview) -> list[Component]:
     return [_change_card(each, freshness.get((each.project, each.machine))) for each in overview.comparisons]
 
 
-def open_cards(found: Sequence[RankedFinding], *, project: str = ALL) -> list[Component]:
+def open_cards(found: Sequence[RankedFinding], *, project: str = ALL, names_project: bool = False) -> list[Component]:
     """Build the card of the regressions of earlier commits, too, that nobody has acknowledged; nothing without any."""
     if not found:
         return []
     note = html.Span("in all histories, the heaviest first", className="dimmed")
     label, page = f"All on the page Regressions ({len(found):,})", _regressions(project)
     more = dcc.Link(label, href=page, className="link")
-    return [card([html.H2("Open regressions"), note, at_end(more)], findings_list(found, most=MOST_OPEN, page=page))]
+    listed = findings_list(found, most=MOST_OPEN, page=page, names_project=names_project)
+    return [card([html.H2("Open regressions"), note, at_end(more)], listed)]
 
 
 def flip_cards(found: Sequence[str], *, project: str = ALL) -> list[Component]:
@@ -179,7 +182,8 @@ def flip_cards(found: Sequence[str], *, project: str = ALL) -> list[Component]:
 
 def failing_cards(overview: Overview) -> list[Component]:
     """Build the card of what has no value in its newest run."""
-    parts = [failing_list(overview.failing, most=MOST_FAILING)] if overview.failing else []
+    listed = failing_list(overview.failing, most=MOST_FAILING, names_project=overview.names_project)
+    parts = [listed] if overview.failing else []
     note = html.Span(failing_in_words(overview.failing), className="dimmed")
     return [card([html.H2("Failing, wrong or missing"), note], *parts)]
 

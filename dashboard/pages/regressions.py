@@ -105,7 +105,8 @@ def register(app: Dash, store: Store) -> None:
     def regressions_feed() -> Response:
         drawing = drawn()
         query = query_from_regressions_choice(drawing.choice)
-        return Response(atom_from(drawing.found, base=request.host_url, query=query), mimetype="application/atom+xml")
+        feed = atom_from(drawing.found, base=request.host_url, query=query, names_project=drawing.names_project)
+        return Response(feed, mimetype="application/atom+xml")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=regressions_csv)
     app.server.add_url_rule(f"{PAGE.path}.xml", view_func=regressions_feed)
@@ -129,7 +130,9 @@ def asked_query(
         raise PreventUpdate
     if shown is None or triggered in {None, _id("url")}:
         return search
-    query = urlencode([(name, value) for name, value in picked.items() if value])
+    # Another project has other machines.
+    left_out = {"machine"} if triggered == _id("project") else set()
+    query = urlencode([(name, value) for name, value in picked.items() if value and name not in left_out])
     return f"?{query}"
 
 
@@ -138,7 +141,13 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
     choice, chosen = drawing.choice, drawing.chosen
     query = query_from_regressions_choice(choice)
     title, badges, facts = (
-        finding_facts(chosen, explanation=drawing.explanation, taken_back=drawing.taken_back, left_out=drawing.left_out)
+        finding_facts(
+            chosen,
+            explanation=drawing.explanation,
+            taken_back=drawing.taken_back,
+            left_out=drawing.left_out,
+            names_project=drawing.names_project,
+        )
         if chosen
         else ("", [], [])
     )
@@ -182,6 +191,7 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
             drawing.found,
             link_to=lambda uid: f"{PAGE.path}{_with_finding(query, uid)}",
             chosen=chosen.uid if chosen else None,
+            names_project=drawing.names_project,
         ),
         "flips": flips_table(drawing.flips),
         "feed": f"{PAGE.path}.xml{query}",

@@ -39,6 +39,11 @@ class Overview:
     freshness: tuple[FreshnessSummary, ...]
     failing: tuple[Failing, ...]
 
+    @property
+    def names_project(self) -> bool:
+        """Whether it is of several projects, so that each part says of which it is."""
+        return len({one.project for one in self.comparisons}) > 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class MapsView:
@@ -111,6 +116,11 @@ def maps_view_of(store: Store, *, query: str) -> MapsView:
         maps=maps,
         headlines=headlines_of(rows, maps, order=order),
     )
+
+
+def names_projects_of(store: Store, *, project: str) -> bool:
+    """Return whether what concerns `project`, a name or ALL, is of several projects."""
+    return project == ALL and len(names_of_projects(commits(store))) > 1
 
 
 def query_from_axes(values: Mapping[str, str | None]) -> str:

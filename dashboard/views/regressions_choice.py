@@ -96,12 +96,12 @@ def regressions_choice_of(
     """Return the choice a URL's query string asks for, and the options of its names; adds to `problems`."""
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems += unknown_parameters(wanted, known=KEYS)
-    options = {
-        "project": (ALL, *sorted({one.project for one in measured} - {ALL})),
-        "machine": (ALL, *sorted({one.machine for one in measured} - {ALL})),
-    }
+    projects = (ALL, *sorted({one.project for one in measured} - {ALL}))
+    project = name_or_all("project", wanted, projects, problems)
+    machines = {one.machine for one in measured if project in {ALL, one.project}}
+    options = {"project": projects, "machine": (ALL, *sorted(machines - {ALL}))}
     choice = RegressionsChoice(
-        project=name_or_all("project", wanted, options["project"], problems),
+        project=project,
         machine=name_or_all("machine", wanted, options["machine"], problems),
         turn=member_of("turn", wanted, TurnChoice.WORSE, problems),
         state=member_of("state", wanted, StateChoice.OPEN, problems),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
     from dashboard.tables.winner_flips import WinnerFlip
     from results.judgement.changes.ranked import RankedFinding
-    from results.rows import TakenBack
+    from results.rows import CommitRow, TakenBack
     from results.store import Store
 
 _UNKNOWN = "direction unknown"
@@ -55,7 +55,8 @@ class RegressionsDrawing:
 
     `left_out`: what of its history is not drawn, in words. `explanation`: why it is, in a sentence; None where nothing
     is known of that. `lists`: label, query and number of findings of the lists that one looks for. `taken_back`:
-    acknowledgements of the chosen one that hold no longer. `n_commits`: measured on the chosen machine, or on any.
+    acknowledgements of the chosen one that hold no longer. `n_commits`: that the chosen project, or any, measured on
+    the chosen machine, or on any.
     """
 
     choice: RegressionsChoice
@@ -70,6 +71,11 @@ class RegressionsDrawing:
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
     n_commits: int
+
+    @property
+    def names_project(self) -> bool:
+        """Whether findings may be of several projects, so that each says of which it is."""
+        return self.choice.project == ALL and len(self.options["project"]) > 2
 
     @property
     def scale(self) -> Scale:
@@ -113,7 +119,7 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         taken_back=() if chosen is None else tuple(taken_back_of(store, chosen.finding)),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
         flips=tuple(one for one in winner_flips_of(store) if _is_at(choice, one)),
-        n_commits=sum(choice.machine in {ALL, *row.machines} for row in commits(store)),
+        n_commits=sum(_is_measured_at(choice, row) for row in commits(store)),
     )
 
 
@@ -126,6 +132,10 @@ def open_regressions_of(store: Store, *, project: str = ALL) -> tuple[RankedFind
 def finding_of(store: Store, uid: str) -> RankedFinding | None:
     """Return the finding of that name; None if there is none, or none any more."""
     return next((one for one in judged_histories(store) if one.uid == uid), None)
+
+
+def _is_measured_at(choice: RegressionsChoice, row: CommitRow) -> bool:
+    return choice.project in {ALL, row.project} and choice.machine in {ALL, *row.machines}
 
 
 def _is_at(choice: RegressionsChoice, flip: WinnerFlip) -> bool:
