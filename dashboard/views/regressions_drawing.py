@@ -96,7 +96,8 @@ class RegressionsDrawing:
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
-        return f"{n}, the heaviest {title_of(worst)}, {change_of(worst)}{where}, in {range_of(worst)}"
+        of = f" of {worst.surface.project}" if self.names_project else ""
+        return f"{n}, the heaviest {title_of(worst)}{of}, {change_of(worst)}{where}, in {range_of(worst)}"
 
 
 def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:

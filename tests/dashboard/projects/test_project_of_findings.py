@@ -57,7 +57,7 @@ def props_of(store, query):
 @pytest.mark.parametrize(("query", "is_named"), [("", True), ("?project=fork", False)])
 def test_findings_of_several_projects_name_theirs(store, query, is_named):
     props = props_of(store, query)
-    for part in ("findings", "facts"):
+    for part in ("findings", "facts", "answer"):
         assert ("fork" in text_of(props[part])) is is_named
     assert ("fusebench" in text_of(props["findings"])) is is_named
 
