@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from results.store import open_store
+from results.upkeep.housekeeping import prune_missing_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -114,3 +116,21 @@ def test_a_long_name_sticks_out_nowhere(visit, width):
         page.wait_for_timeout(300)
         assert page.evaluate(OVERFLOWING) == [], name
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, name
+
+
+@pytest.mark.parametrize("name", ["overview", "throughput"])
+def test_a_project_that_is_deleted_while_its_page_is_open_is_named_and_another_one_shown(
+    visit, shown_store, tmp_path, name
+):
+    page = visit(f"/{name.removeprefix('overview')}?project={LONG}", graph=None)
+    page.wait_for_function("name => document.querySelector(`#${name}-project`)?.value?.startsWith('pp')", arg=name)
+    shutil.rmtree(tmp_path / "other")
+    (tmp_path / "other").mkdir()
+    with open_store(shown_store.name) as elsewhere:
+        assert prune_missing_files(elsewhere, [tmp_path / "other"]) > 0
+    page.evaluate("() => window.fusebenchLooksNow()")
+    page.wait_for_selector("#page .mantine-Alert-root:has-text('roject pppp')")
+    assert "fusebench" in page.inner_text("#page .mantine-Alert-root")
+    assert page.locator(f"#{name}-project").is_hidden()  # of one there is no choice
+    assert page.inner_text("#fault") == ""
+    page.wait_for_function("name => document.querySelector(`#${name}-machine`).value === 'bench-01'", arg=name)
