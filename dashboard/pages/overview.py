@@ -77,7 +77,7 @@ def layout() -> Component:
 
 
 def register(app: Dash, store: Store) -> None:
-    """Connect the page: its maps follow the URL and the selectors, the rest is asked for once."""
+    """Connect the page: its maps follow the URL and the selectors, the rest follows the project."""
     of_project = Input(_id("of-project"), "data")
 
     @app.callback(Output(_id("changes"), "children"), Output(_id("failing"), "children"), of_project)

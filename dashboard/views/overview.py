@@ -49,8 +49,8 @@ class Overview:
 class MapsView:
     """Winner maps and headlines of one machine. `chosen`: values of MAP_AXES by name, empty without a sweep.
 
-    project: that the page is about, or ALL; projects: that can be chosen, ALL first. mapped: the project of all points,
-    of those that measured the same; none without a sweep.
+    project: that the page is about, or ALL; projects: that can be chosen, ALL first. mapped: projects that measured
+    the chosen values, that of the maps first; none without a sweep.
     """
 
     project: str
