@@ -100,7 +100,9 @@ def create_app(
         path = pathname or "/"
         try:
             swept = {row.project for row in projects(store) if row.has_sweep}
-            context = context_after(before or "", search or "", swept=swept)
+            page = _page_at(path)
+            offers_all = page is not None and page.offers_all_projects
+            context = context_after(before or "", search or "", swept=swept, offers_all=offers_all)
             return page_and_links(path, store, search=context)[1], context
         except ResultsError as error:
             note_fault(error)

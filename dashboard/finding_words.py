@@ -56,3 +56,8 @@ def since_of(found: RankedFinding) -> str:
     day = "no date" if run.commit_date is None else f"{run.commit_date:%Y-%m-%d}"
     subject = printable_line(run.commit_subject or "")
     return f"{day} {subject if len(subject) <= LONGEST_SUBJECT else subject[: LONGEST_SUBJECT - 1] + '…'}".strip()
+
+
+def machine_of(finding: Finding, *, names_project: bool) -> str:
+    """Write the finding's machine, and its project where findings of several are beside it."""
+    return f"{finding.surface.machine} ({finding.surface.project})" if names_project else finding.surface.machine

@@ -7,23 +7,31 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from dash import set_props
 from werkzeug.wrappers import Response
 
+from dashboard.selectors import select_props
+from dashboard.sweep_axes import text_of
 from dashboard.views.projects import PROJECT
 from dashboard.views.url import LATEST
 from results.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dash import Dash
     from dash.development.base_component import Component
 
+    from dashboard.sweep_axes import AxisValue
+    from dashboard.views.projects import ShownProject
     from results.store import Store
+
+
+OF_PROJECT = (PROJECT, "machine", "environment", "commit")  # URL parameters that another project may not know
+ANY_PROJECT = "any project"  # on a selector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +39,8 @@ class Page:
     """Page of the dashboard: its path, its name in the header, its layout, and the registration of its callbacks.
 
     `needs_sweep`: it is empty unless sweep points are stored. `takes`: URL parameters that travel here from another
-    page. `takes_any_project`: also one without a sweep, of which the other pages know nothing.
+    page. `takes_any_project`: also one without a sweep, of which the other pages know nothing. `offers_all_projects`:
+    it shows all of them where its URL names none.
     """
 
     path: str
@@ -41,6 +50,7 @@ class Page:
     needs_sweep: bool = True
     takes: tuple[str, ...] = ()
     takes_any_project: bool = False
+    offers_all_projects: bool = False
 
     def address(self, search: str, *, swept: Collection[str]) -> str:
         """Return the page's address with what it takes of the query `search` of other pages.
@@ -50,8 +60,8 @@ class Page:
         asked = parse_qsl(search.removeprefix("?"))
         # The newest commit is where every page begins.
         left_out = {("commit", LATEST)}
-        if not self.takes_any_project:
-            left_out |= {(name, value) for name, value in asked if name == PROJECT and value not in swept}
+        if not self.takes_any_project and dict(asked).get(PROJECT, "") not in {"", *swept}:
+            left_out |= {(name, value) for name, value in asked if name in OF_PROJECT}
         pairs = [(name, value) for name, value in asked if name in self.takes and (name, value) not in left_out]
         return f"{self.path}?{urlencode(pairs, safe=':,')}" if pairs else self.path
 
@@ -68,6 +78,12 @@ def kept_in_url(component_id: str, *, query: str, search: str | None) -> Iterato
         if query != search:
             set_props(component_id, {"search": query})
         raise
+
+
+def project_props(project: ShownProject, options: Sequence[AxisValue]) -> dict[str, Any]:
+    """Return the properties of a page's selector of the project, of `options`; hidden where the store has one."""
+    names = [text_of(option) for option in options]
+    return select_props(names, project.name, is_always_shown=project.is_one_of_several)
 
 
 def csv_response(text: str, *, name: str) -> Response:

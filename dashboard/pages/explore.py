@@ -55,7 +55,7 @@ LABELS = {
     "environment": "Environment",
 }
 YES = "yes"
-ALWAYS_SHOWN = {"project", "benchmark"}
+ALWAYS_SHOWN = {"benchmark"}
 # A change further up resets what was chosen below it; a change of benchmark keeps machine and environment.
 KEPT_BY = {"project": ("project",), "benchmark": ("project", "benchmark", "machine", "environment")}
 

@@ -12,8 +12,8 @@ from flask import request, send_file
 from werkzeug.exceptions import NotFound
 
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response, kept_in_url
-from dashboard.pages.profile_cards import GRIDS, SELECTS, layout, page_id
+from dashboard.pages import Page, csv_response, kept_in_url, project_props
+from dashboard.pages.profile_cards import GRIDS, SELECTED, SELECTS, layout, page_id
 from dashboard.pages.profile_properties import content_props
 from dashboard.selectors import commit_props, select_props
 from dashboard.sweep_axes import AXES, text_of
@@ -24,11 +24,11 @@ from dashboard.views.profiles.choice import NOBODY, SAME, query_from_profile_cho
 from dashboard.views.profiles.difference import change_of_latency, explained_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.profiles.words import answer_of_call, details_of_call
-from dashboard.views.projects import PROJECT, project_of
+from dashboard.views.projects import PROJECT, query_in_project
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
 from dashboard.widgets import alert, stroke
-from results.queries import projects, trace_of
+from results.queries import point_choices, projects, trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from results.store import Store
 
 ALWAYS_SHOWN = {"operation", "machine", "hidden", "batch"}
-PICKED = (*(axis.name for axis in AXES), *SELECTS, "side")
+PICKED = (*(axis.name for axis in SELECTED), *SELECTS, "side")
 
 
 def register(app: Dash, store: Store) -> None:
@@ -73,6 +73,8 @@ def register(app: Dash, store: Store) -> None:
     def show(search: str | None, picked: dict[str, Any], shown: dict[str, Any] | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(page_id("url"), query=query, search=search):
+            if ctx.triggered_id == page_id(PROJECT):
+                query = query_in_project(query, points=point_choices(store))
             return page_props(profile_drawing_of(store, query=query), is_from_url=query == search)
 
 
@@ -89,7 +91,6 @@ def asked_query(
         return search
     # An axis with a single option was not chosen; with other options its default applies.
     values = {name: value for name, value in picked.items() if name not in shown["settled"] and value is not None}
-    values |= {PROJECT: named} if (named := project_of(shown["query"])) else {}
     if triggered == page_id("against") and values.get("against") == NOBODY:
         values["base"] = SAME
     if values.get("against") == NOBODY and values.get("base") == SAME:
@@ -101,7 +102,7 @@ def page_props(drawing: ProfileDrawing, *, is_from_url: bool) -> dict[str, Any]:
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     view, choice, call = drawing.view, drawing.view.choice, drawing.call
     query = query_from_profile_choice(choice)
-    settled = [axis.name for axis in AXES if len(view.options[axis.name]) == 1]
+    settled = [axis.name for axis in SELECTED if len(view.options[axis.name]) == 1]
     provider = call.point.contender if call else view.providers[0]
     against = choice.against or (provider if choice.base else NOBODY)
     nobody = [{"value": NOBODY, "label": "nothing"}]
@@ -117,6 +118,7 @@ def page_props(drawing: ProfileDrawing, *, is_from_url: bool) -> dict[str, Any]:
             )
             for axis in AXES
         },
+        "project": project_props(choice.project, view.options[PROJECT]),
         "selects": {
             "provider": {"data": list(view.providers), "value": provider},
             "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
@@ -125,10 +127,10 @@ def page_props(drawing: ProfileDrawing, *, is_from_url: bool) -> dict[str, Any]:
             "base": commit_props(drawing.commits, chosen=choice.base, latest=SAME, label="the same commit"),
         },
         "side": str(choice.side),
-        "facts": " · ".join([*choice.project.facts, *(
+        "facts": " · ".join(
             fact(name, text_of(getattr(choice, axis.column)))
             for axis in AXES if (name := axis.name) in settled and name not in ALWAYS_SHOWN
-        )]),
+        ),
         "problems": alert(drawing.problems),
         "answer": _answer(drawing),
         **content_props(drawing, query=query),
@@ -197,6 +199,7 @@ OUTPUTS = {
     "shown": Output(page_id("shown"), "data"),
     "axes": {axis.name: {prop: Output(page_id(axis.name), prop) for prop in ("data", "value", "style")}
              for axis in AXES},
+    "project": {prop: Output(page_id(PROJECT), prop) for prop in ("data", "value", "style")},
     "selects": {name: {prop: Output(page_id(name), prop) for prop in ("data", "value")} for name in SELECTS},
     "side": Output(page_id("side"), "value"),
     "side_style": Output(page_id("side-box"), "style"),

@@ -11,6 +11,7 @@ from dashboard.selectors import labelled_select, switch_of
 from dashboard.sweep_axes import AXES
 from dashboard.tables.grids import grid_slot
 from dashboard.tables.profiles import KERNEL_COLUMNS, OPERATOR_COLUMNS, RUNTIME_COLUMNS
+from dashboard.views.projects import PROJECT_AXIS
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, picture_buttons
 from results.queries import StackKind
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from dashboard.tables.grids import Column
 
+SELECTED = (PROJECT_AXIS, *AXES)
 SELECTS = {"provider": "Provider", "commit": "Commit", "against": "Compare with", "base": "At commit"}
 GRIDS: dict[str, tuple[str, tuple[Column, ...]]] = {
     "operators": ("Operators", OPERATOR_COLUMNS),
@@ -44,7 +46,7 @@ def page_id(name: str) -> str:
 
 def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
-    axes = [labelled_select(axis.label, component_id=page_id(axis.name)) for axis in AXES]
+    axes = [labelled_select(axis.label, component_id=page_id(axis.name)) for axis in SELECTED]
     others = [
         labelled_select(
             label, component_id=page_id(name), is_wide=name in {"commit", "base"},

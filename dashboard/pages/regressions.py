@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import ANY_PROJECT, Page, csv_response, kept_in_url
 from dashboard.pages.acknowledging import decision_form, refusal_of, register_decisions
 from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
@@ -22,8 +22,9 @@ from dashboard.tables.finding_card import finding_facts
 from dashboard.tables.findings import findings_table
 from dashboard.tables.winner_flips import flips_table
 from dashboard.views.feed import atom_from
-from dashboard.views.regressions_choice import ALL, LABELS, query_from_regressions_choice
+from dashboard.views.regressions_choice import LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
+from dashboard.views.url import ALL
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from results.store import Store
 
 SELECTS = {"project": "Project", "machine": "Machine", "turn": "Direction", "state": "State", "class": "Cause"}
-ANY = {"project": "any project", "machine": "any machine"}
+ANY = {"project": ANY_PROJECT, "machine": "any machine"}
 DECISIONS_KEY = "FUSEBENCH_DECISIONS"  # of the server's configuration: the file to write to
 
 
@@ -104,7 +105,8 @@ def register(app: Dash, store: Store) -> None:
     def regressions_feed() -> Response:
         drawing = drawn()
         query = query_from_regressions_choice(drawing.choice)
-        return Response(atom_from(drawing.found, base=request.host_url, query=query), mimetype="application/atom+xml")
+        feed = atom_from(drawing.found, base=request.host_url, query=query, names_project=drawing.names_project)
+        return Response(feed, mimetype="application/atom+xml")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=regressions_csv)
     app.server.add_url_rule(f"{PAGE.path}.xml", view_func=regressions_feed)
@@ -128,7 +130,9 @@ def asked_query(
         raise PreventUpdate
     if shown is None or triggered in {None, _id("url")}:
         return search
-    query = urlencode([(name, value) for name, value in picked.items() if value])
+    # Another project has other machines.
+    left_out = {"machine"} if triggered == _id("project") else set()
+    query = urlencode([(name, value) for name, value in picked.items() if value and name not in left_out])
     return f"?{query}"
 
 
@@ -137,7 +141,13 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
     choice, chosen = drawing.choice, drawing.chosen
     query = query_from_regressions_choice(choice)
     title, badges, facts = (
-        finding_facts(chosen, explanation=drawing.explanation, taken_back=drawing.taken_back, left_out=drawing.left_out)
+        finding_facts(
+            chosen,
+            explanation=drawing.explanation,
+            taken_back=drawing.taken_back,
+            left_out=drawing.left_out,
+            names_project=drawing.names_project,
+        )
         if chosen
         else ("", [], [])
     )
@@ -181,6 +191,7 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
             drawing.found,
             link_to=lambda uid: f"{PAGE.path}{_with_finding(query, uid)}",
             chosen=chosen.uid if chosen else None,
+            names_project=drawing.names_project,
         ),
         "flips": flips_table(drawing.flips),
         "feed": f"{PAGE.path}.xml{query}",
@@ -234,5 +245,12 @@ OUTPUTS = {
     "csv": Output(_id("csv"), "href"),
 }
 PAGE = Page(
-    path="/regressions", name="Regressions", layout=layout, register=register, needs_sweep=False, takes=("machine",)
+    path="/regressions",
+    name="Regressions",
+    layout=layout,
+    register=register,
+    needs_sweep=False,
+    takes=("project", "machine"),
+    takes_any_project=True,
+    offers_all_projects=True,
 )

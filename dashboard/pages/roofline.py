@@ -13,14 +13,14 @@ from werkzeug.exceptions import NotFound
 from dashboard.addresses import point_profile_address, throughput_address
 from dashboard.figures.roofline import HEIGHT, roofline_figure
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import Page, csv_response, kept_in_url, project_props
 from dashboard.roofs import key_of
 from dashboard.selectors import commit_props, labelled_select, provider_props, select_props
 from dashboard.sweep_axes import text_of
 from dashboard.tables.export import csv_of_rows
 from dashboard.tables.grids import connect_grids, grid, grid_slot
 from dashboard.tables.rooflines import CSV_COLUMNS, columns_of, csv_rows, roofline_rows
-from dashboard.views.projects import PROJECT, project_of
+from dashboard.views.projects import PROJECT, PROJECT_AXIS, query_in_project
 from dashboard.views.roofline import (
     ROOF_AXES,
     answer_of_roofline,
@@ -32,7 +32,7 @@ from dashboard.views.roofline import (
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, stroke
-from results.queries import projects
+from results.queries import point_choices, projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,11 +46,12 @@ if TYPE_CHECKING:
     from results.store import Store
 
 ALWAYS_SHOWN = {"operation", "machine"}
+SELECTED = (PROJECT_AXIS, *ROOF_AXES)
 
 
 def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
-    selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in ROOF_AXES]
+    selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in SELECTED]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
     points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
     graph = by_keyboard(points, label="Roofline", on_enter=OnEnter.CHOOSES)
@@ -89,6 +90,8 @@ def register(app: Dash, store: Store) -> None:
     def show(search: str | None, picked: dict[str, Any], shown: dict[str, Any] | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(_id("url"), query=query, search=search):
+            if ctx.triggered_id == _id(PROJECT):
+                query = query_in_project(query, points=point_choices(store))
             return page_props(roofline_view_of(store, query=query), is_from_url=query == search)
 
     @app.callback(
@@ -117,15 +120,14 @@ def asked_query(
         raise PreventUpdate
     if shown is None or triggered in {None, _id("url")}:
         return search
-    values = {axis.name: picked[axis.name] for axis in ROOF_AXES if axis.name not in shown["settled"]}
-    values[PROJECT] = project_of(shown["query"])
+    values = {axis.name: picked[axis.name] for axis in SELECTED if axis.name not in shown["settled"]}
     commit = None if picked["commit"] in {None, LATEST} else picked["commit"]
     return query_of(values, commit=commit, providers=picked["providers"], known=shown["providers"])
 
 
 def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
     """Convert the view into properties of the page's components, in the shape of OUTPUTS."""
-    settled = [axis.name for axis in ROOF_AXES if len(view.options[axis.name]) == 1]
+    settled = [axis.name for axis in SELECTED if len(view.options[axis.name]) == 1]
     rows = roofline_rows(view.points)
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
@@ -139,6 +141,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
             )
             for axis in ROOF_AXES
         },
+        "project": project_props(view.project, view.options[PROJECT]),
         "commit": commit_props(view.commits, chosen=view.commit, latest=LATEST),
         "providers": provider_props(view.providers, chosen=view.shown),
         "facts": " · ".join(_facts(view, settled)),
@@ -153,8 +156,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
 
 
 def _facts(view: RooflineView, settled: Sequence[str]) -> list[str]:
-    axes = [fact(name, text_of(view.chosen[name])) for name in settled if name not in ALWAYS_SHOWN]
-    return [*view.project.facts, *axes]
+    return [fact(name, text_of(view.chosen[name])) for name in settled if name not in {PROJECT, *ALWAYS_SHOWN}]
 
 
 def links_of(one: Placed) -> list[Component | str]:
@@ -188,9 +190,10 @@ def _id(name: str) -> str:
     return f"roofline-{name}"
 
 
+PICKED = (*(axis.name for axis in SELECTED), "commit", "providers")
 INPUTS = {
     "search": Input(_id("url"), "search"),
-    "picked": {name: Input(_id(name), "value") for name in (*(axis.name for axis in ROOF_AXES), "commit", "providers")},
+    "picked": {name: Input(_id(name), "value") for name in PICKED},
 }
 STATE = {"shown": State(_id("shown"), "data")}
 OUTPUTS = {
@@ -198,6 +201,7 @@ OUTPUTS = {
     "shown": Output(_id("shown"), "data"),
     "axes": {axis.name: {prop: Output(_id(axis.name), prop) for prop in ("data", "value", "style")}
              for axis in ROOF_AXES},
+    "project": {prop: Output(_id(PROJECT), prop) for prop in ("data", "value", "style")},
     "commit": {prop: Output(_id("commit"), prop) for prop in ("data", "value")},
     "providers": {prop: Output(_id("providers"), prop) for prop in ("children", "value")},
     "facts": Output(_id("facts"), "children"),

@@ -12,12 +12,12 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import Page, csv_response, kept_in_url, project_props
 from dashboard.pages.throughput_cards import (
-    ADD_COMMIT,
     HIDDEN,
     batch_card,
     batch_props,
+    beside_props,
     commits_card,
     commits_figure,
     id_of,
@@ -36,7 +36,7 @@ from dashboard.sweep_axes import AXES, text_of
 from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
-from dashboard.views.projects import PROJECT, project_of
+from dashboard.views.projects import PROJECT, PROJECT_AXIS, query_in_project
 from dashboard.views.throughput.answer import NO_PROVIDER, answer_from
 from dashboard.views.throughput.choice import query_from_choice, query_from_values
 from dashboard.views.throughput.chosen_point import chosen_point_of
@@ -44,7 +44,7 @@ from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import ALWAYS_SHOWN, facts, note_of_commits, note_of_winners, rankings_by_batch
 from dashboard.views.url import LATEST
 from dashboard.widgets import alert, at_end, card, labelled_stroke, stroke
-from results.queries import projects
+from results.queries import point_choices, projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
-    axes = [labelled_select(axis.label, component_id=id_of(axis.name)) for axis in AXES if axis.name != "batch"]
+    axes = [labelled_select(axis.label, component_id=id_of(axis.name)) for axis in SELECTED if axis.name != "batch"]
     return html.Div(
         [
             dcc.Location(id=id_of("url"), refresh="callback-nav"),
@@ -102,6 +102,8 @@ def register(app: Dash, store: Store) -> None:
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(id_of("url"), query=query, search=search):
+            if ctx.triggered_id == id_of(PROJECT):
+                query = query_in_project(query, points=point_choices(store))
             return page_props(throughput_drawing_of(store, query=query), is_from_url=query == search)
 
     @app.callback(
@@ -138,7 +140,6 @@ def asked_query(
         return search
     # An axis with a single option was not chosen; with other options its default applies.
     values = {name: picked[name] for name in picked if name not in {"providers", "commits", *shown["settled"]}}
-    values[PROJECT] = project_of(shown["query"])
     # The colour that nobody chose follows the number of commits.
     if values["colour"] == shown["colour"]:
         del values["colour"]
@@ -158,7 +159,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "shown": {
             "query": query,
             "providers": view.providers,
-            "settled": [axis.name for axis in AXES if len(view.options[axis.name]) == 1],
+            "settled": [axis.name for axis in SELECTED if len(view.options[axis.name]) == 1],
             "colour": drawing.colouring.by if choice.colour is None else choice.default_colour,
             "marked": YES if drawing.is_marked else "no",
         },
@@ -170,8 +171,9 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
             )
             for axis in AXES
         },
+        "project": project_props(choice.project, view.options[PROJECT]),
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
-        "commits": _beside_props(drawing),
+        "commits": beside_props(drawing),
         "providers": provider_props(
             view.providers,
             chosen=[name for name in view.providers if choice.shows(name)],
@@ -231,22 +233,11 @@ def points_of(drawing: ThroughputDrawing) -> list[PointRow]:
     return list(dict.fromkeys([*drawing.by_batch, *drawing.beside, *panels, *drawing.by_commit]))
 
 
-def _beside_props(drawing: ThroughputDrawing) -> dict[str, Any]:
-    """Return the properties of the selector of commits beside the chosen one; hidden where there is no other."""
-    choice = drawing.view.choice
-    here = {row.commit for row in drawing.by_commit if row.machine == choice.machine}
-    others = [row for row in drawing.commits if row.commit in here and row.commit != choice.commit]
-    data = commit_props(others, chosen=None, latest=LATEST)["data"][1:]
-    style = {} if len(here) > 1 else HIDDEN
-    value = [commit[:12] for commit in choice.commits]
-    # Beside what is chosen, a placeholder would take a line of its own.
-    return {"data": data, "value": value, "style": style, "placeholder": "" if value else ADD_COMMIT}
-
-
 YES = "yes"
 # Graphs in which a click chooses a batch or a commit.
 GRAPHS = {"batch": "batch-graph", "commit": "commits-graph"}
-PICKED = (*(axis.name for axis in AXES), "commit", "commits", "providers", "colour", "quantity", *SWITCH_LABELS)
+SELECTED = (PROJECT_AXIS, *AXES)
+PICKED = (*(axis.name for axis in SELECTED), "commit", "commits", "providers", "colour", "quantity", *SWITCH_LABELS)
 INPUTS = {
     "search": Input(id_of("url"), "search"),
     "picked": {name: Input(id_of(name), "value") for name in PICKED},
@@ -257,6 +248,7 @@ OUTPUTS = {
     "search": Output(id_of("url"), "search"),
     "shown": Output(id_of("shown"), "data"),
     "axes": {axis.name: {name: Output(id_of(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
+    "project": {name: Output(id_of(PROJECT), name) for name in ("data", "value", "style")},
     "commit": {name: Output(id_of("commit"), name) for name in ("data", "value")},
     "commits": {name: Output(id_of("commits"), name) for name in ("data", "value", "style", "placeholder")},
     "colour": {name: Output(id_of("colour"), name) for name in ("data", "value", "style")},

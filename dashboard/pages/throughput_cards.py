@@ -11,11 +11,12 @@ from dash import dcc, html
 from dashboard.figures.bars import bars_from_chart, height_of_bars
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.scales import Multiples
-from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, card_select, switch
+from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, card_select, commit_props, switch
 from dashboard.views.throughput.choice import query_from_choice
 from dashboard.views.throughput.drawing import batch_chart_of, panel_charts_of
 from dashboard.views.throughput.notes import note_of_beside, note_of_commit
 from dashboard.views.throughput.sides import MOST_SIDES
+from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, picture_buttons
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ def commits_card() -> Component:
         name="commits",
         label="Chart over commits",
     )
+
+
+def beside_props(drawing: ThroughputDrawing) -> dict[str, Any]:
+    """Return the properties of the selector of commits beside the chosen one; hidden where there is no other."""
+    choice = drawing.view.choice
+    here = {row.commit for row in drawing.by_commit if row.machine == choice.machine}
+    others = [row for row in drawing.commits if row.commit in here and row.commit != choice.commit]
+    data = commit_props(others, chosen=None, latest=LATEST)["data"][1:]
+    style = {} if len(here) > 1 else HIDDEN
+    value = [commit[:12] for commit in choice.commits]
+    # Beside what is chosen, a placeholder would take a line of its own.
+    return {"data": data, "value": value, "style": style, "placeholder": "" if value else ADD_COMMIT}
 
 
 def batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:

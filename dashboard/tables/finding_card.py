@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from dashboard.addresses import compare_address, explore_address, profile_address
-from dashboard.finding_words import change_of, range_of, since_of, title_of
+from dashboard.finding_words import change_of, machine_of, range_of, since_of, title_of
 from dashboard.tables.findings import cause_of, state_badge
 from dashboard.widgets import command_code
 from results.rows import parameters_in_words
@@ -27,18 +27,25 @@ MOST_LINES = 7  # of a finding's points, on the page *Explore*
 
 
 def finding_facts(
-    found: RankedFinding, *, explanation: str | None, taken_back: Iterable[TakenBack] = (), left_out: str = ""
+    found: RankedFinding,
+    *,
+    explanation: str | None,
+    taken_back: Iterable[TakenBack] = (),
+    left_out: str = "",
+    names_project: bool = False,
 ) -> tuple[str, list[Component], list[Component]]:
     """Build the title, the badges, and the lines that say what is known of a finding and where to look next.
 
-    left_out: what of its history is left out, in words.
+    left_out: what of its history is left out, in words. names_project: where others may be of another.
     """
     finding = found.finding
     badges = [
         state_badge(finding),
         dmc.Badge(f"cause: {cause_of(finding)}", size="sm", variant="light", color="gray"),
     ]
-    lines: list[Component] = [html.P(_size(finding)), html.P(_since(found)), html.P(_why(finding, explanation))]
+    machine = machine_of(finding, names_project=names_project)
+    lines: list[Component] = [html.P(_size(finding)), html.P(_since(found))]
+    lines.append(html.P(_why(finding, explanation, machine=machine)))
     lines += [html.P(f"{left_out}.")] if left_out else []
     lines += [html.P(f"{one.words[:1].upper()}{one.words[1:]}.") for one in taken_back]
     return f"{change_of(finding)} {title_of(finding)}", badges, [*lines, html.P(_links(found), className="links")]
@@ -68,10 +75,10 @@ def _since(found: RankedFinding) -> list[Component | str]:
     return [f"Since {since_of(found)}; the cause is a commit of {range_of(finding)}{order}.", *listed]
 
 
-def _why(finding: Finding, explanation: str | None) -> list[Component | str]:
+def _why(finding: Finding, explanation: str | None, *, machine: str) -> list[Component | str]:
     """Write why it is, as far as that is known, the evidence, and where it was measured."""
     known = "The cause is not known" if finding.class_ is None else f"Cause: {finding.class_.value}"
-    parts = [explanation.rstrip(".") if explanation else known, finding.why, finding.surface.machine]
+    parts = [explanation.rstrip(".") if explanation else known, finding.why, machine]
     words = "; ".join(part for part in parts if part)
     return [html.Strong(words) if explanation else words, f", {finding.surface.environment}."]
 

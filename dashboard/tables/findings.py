@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard.finding_words import change_of, kind_of, range_of, since_of, title_of
+from dashboard.finding_words import change_of, kind_of, machine_of, range_of, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
 from results.units import change_interval_in_words, counted, visible_from
@@ -35,14 +35,20 @@ STATE_COLOURS = {
 
 
 def findings_table(
-    found: Sequence[RankedFinding], *, link_to: Callable[[str], str], chosen: str | None
+    found: Sequence[RankedFinding], *, link_to: Callable[[str], str], chosen: str | None, names_project: bool = False
 ) -> list[Component]:
-    """Build a row for each of the first findings, the chosen one marked; `link_to` makes the address of one."""
+    """Build a row for each of the first findings, the chosen one marked; `link_to` makes the address of one.
+
+    names_project: where they may be of several.
+    """
     if not found:
         return []
     course = html.Span("Course", className="unseen")
     head = html.Tr([html.Th(text or course, className=kind, scope="col") for text, kind in HEADINGS])
-    rows = [_row(one, link=link_to(one.uid), is_chosen=one.uid == chosen) for one in found[:MOST_ROWS]]
+    rows = [
+        _row(one, link=link_to(one.uid), is_chosen=one.uid == chosen, names_project=names_project)
+        for one in found[:MOST_ROWS]
+    ]
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings listed")
     parts: list[Component] = [html.Div(table, className="scrolls")]
     if len(found) > MOST_ROWS:
@@ -51,9 +57,16 @@ def findings_table(
     return parts
 
 
-def findings_list(found: Sequence[RankedFinding], *, most: int) -> Component:
-    """Build a line for each of the first findings, which leads to it on the page Regressions."""
-    return html.Ul([_line(one) for one in found[:most]], className="surfaces")
+def findings_list(
+    found: Sequence[RankedFinding], *, most: int, page: str = "/regressions", names_project: bool = False
+) -> Component:
+    """Build a line for each of the first findings, which leads to it on the page Regressions, at the address `page`.
+
+    names_project: where they may be of several.
+    """
+    link = f"{page}{'&' if '?' in page else '?'}finding="
+    lines = [_line(one, link=f"{link}{one.uid}", names_project=names_project) for one in found[:most]]
+    return html.Ul(lines, className="surfaces")
 
 
 def state_badge(finding: Finding) -> Component:
@@ -69,25 +82,28 @@ def cause_of(finding: Finding) -> str:
     return "not known" if finding.class_ is None else finding.class_.value
 
 
-def _line(found: RankedFinding) -> Component:
+def _line(found: RankedFinding, *, link: str, names_project: bool) -> Component:
     finding, kind, course = found.finding, kind_of(found.finding), _decimated(found.course)
+    machine = machine_of(finding, names_project=names_project)
     points = f" at {len(finding.points):,} of {counted(finding.n_points, 'point')}" if finding.points else ""
     return html.Li(
         [
             sparkline(course, kind=kind) if len(course) > 1 else html.Span(className="sparkline"),
             html.Span(
                 [
-                    dcc.Link(title_of(finding), href=f"/regressions?finding={found.uid}"),
+                    dcc.Link(title_of(finding), href=link),
                     html.Span(f" {change_of(finding)}", className=f"tone {kind}"),
-                    f"{points}, since {since_of(found)} ({finding.state}), on {finding.surface.machine}",
+                    f"{points}, since {since_of(found)} ({finding.state}), on {machine}",
                 ]
             ),
         ]
     )
 
 
-def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
+def _row(found: RankedFinding, *, link: str, is_chosen: bool, names_project: bool) -> Component:
     finding = found.finding
+    title: list[Component | str] = [dcc.Link(title_of(finding), href=link, className="finding-link")]
+    title += [" ", html.Span(finding.surface.project, className="dimmed project")] if names_project else []
     kind = kind_of(finding)
     course = _decimated(found.course)
     low_high = "" if finding.interval is None else f"95 % interval {_interval(finding)}"
@@ -96,7 +112,7 @@ def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
         HEADINGS,
         [
             sparkline(course, kind=kind) if len(course) > 1 else "",
-            dcc.Link(title_of(finding), href=link, className="finding-link"),
+            title,
             html.Span(change_of(finding), className=f"tone {kind}", title=f"{low_high}{floor}"),
             f"{len(finding.points):,} of {finding.n_points:,}" if finding.points else "everything",
             [html.Span(since_of(found)), " ", html.Span(range_of(finding), className="dimmed")],

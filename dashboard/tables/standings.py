@@ -29,6 +29,7 @@ class Failing:
     n: points of a sweep, or series. contender: None of other suites. was_ok: whether any of them ever had a value.
     """
 
+    project: str
     benchmark: str
     contender: str | None
     machine: str
@@ -59,10 +60,11 @@ class FreshnessSummary:
 
 
 def failing_from(rows: Sequence[FailureRow]) -> tuple[Failing, ...]:
-    """Group failures by machine, benchmark, provider, state and reason: what once worked first, then most series."""
+    """Group failures by project, machine, benchmark, provider, state and reason: what once worked first, then most."""
 
-    def cause(row: FailureRow) -> tuple[str, str, str, str, str]:
-        return (row.machine, row.benchmark, contender_of(row.parameters) or "", row.state, row.reason or "")
+    def cause(row: FailureRow) -> tuple[str, ...]:
+        place = (row.project, row.machine)
+        return (*place, row.benchmark, contender_of(row.parameters) or "", row.state, row.reason or "")
 
     groups = [list(group) for _, group in groupby(sorted(rows, key=cause), key=cause)]
     failing = [_failing(group) for group in groups]
@@ -78,10 +80,13 @@ def summaries_of(rows: Sequence[FreshnessRow]) -> tuple[FreshnessSummary, ...]:
     return tuple(_summary(list(group)) for _, group in groupby(sorted(rows, key=place), key=place))
 
 
-def failing_list(failing: Sequence[Failing], *, most: int) -> Component:
-    """Build a line for each of the first `most` causes of failure, with the number of the others."""
+def failing_list(failing: Sequence[Failing], *, most: int, names_project: bool = False) -> Component:
+    """Build a line for each of the first `most` causes of failure, with the number of the others.
+
+    names_project: where they may be of several.
+    """
     n_machines = len({one.machine for one in failing})
-    lines = [_line(one, names_machine=n_machines > 1) for one in failing[:most]]
+    lines = [_line(one, names_machine=n_machines > 1, names_project=names_project) for one in failing[:most]]
     if len(failing) > most:
         lines.append(html.Li(f"… and {len(failing) - most} more: fusebench status lists all", className="dimmed"))
     return html.Ul(lines, className="absences")
@@ -111,10 +116,11 @@ def freshness_in_words(summary: FreshnessSummary) -> str:
     return f"{' · '.join(parts)}."
 
 
-def _line(one: Failing, *, names_machine: bool) -> Component:
+def _line(one: Failing, *, names_machine: bool, names_project: bool) -> Component:
     badge = dmc.Badge(one.state.replace("_", " "), size="sm", variant="light", color="red" if one.was_ok else "gray")
     day = "" if one.since_date is None else f"{one.since_date:%Y-%m-%d} "
-    at = f" on {one.machine}" if names_machine else ""
+    at = f" on {one.machine}" if names_machine or names_project else ""
+    at += f" ({one.project})" if names_project else ""
     where = f"{counted(one.n, 'point' if one.contender else 'parameter set')}{at}, since {day}{one.since[:10]}"
     name = [contender_label(one.contender)] if one.contender else []
     return html.Li(
@@ -126,6 +132,7 @@ def _failing(rows: Sequence[FailureRow]) -> Failing:
     newest = max(rows, key=lambda row: (row.since_date is not None, row.since_date, row.since))
     row = rows[0]
     return Failing(
+        project=row.project,
         benchmark=row.benchmark,
         contender=contender_of(row.parameters),
         machine=row.machine,

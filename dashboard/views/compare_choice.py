@@ -80,8 +80,9 @@ def compare_choice_of(store: Store, *, query: str, problems: list[str]) -> tuple
     single = {name: values[-1] for name, values in wanted.items()}
     along = member_of("along", single, Along.COMMIT, problems)
     names = tuple(row.project for row in projects(store))
-    project = _one("project", single, names, problems)
-    newest = places(store, project=project)
+    every_place = [place for place in places(store) if place.project in names]  # the newest first
+    project = _one("project", single, names, problems, default=every_place[0].project)
+    newest = [place for place in every_place if place.project == project]
     machines = tuple(dict.fromkeys(place.machine for place in newest))
     every = commits(store, project=project)
     offered = _comparable_first(machines, every, wanted.get("commit", [])) if along is Along.COMMIT else machines
@@ -124,12 +125,12 @@ def _comparable_first(
     return tuple(sorted(machines, key=lambda name: -n_commits[name]))
 
 
-def _one(name: str, wanted: Mapping[str, str], values: Sequence[str], problems: list[str]) -> str:
-    requested = wanted.get(name, values[0])
+def _one(name: str, wanted: Mapping[str, str], values: Sequence[str], problems: list[str], *, default: str) -> str:
+    requested = wanted.get(name, default)
     if requested in values:
         return requested
-    problems.append(f"No {name} {requested[:60]} is stored; showing {values[0]}.")
-    return values[0]
+    problems.append(f"No {name} {requested[:60]} is stored; showing {default}.")
+    return default
 
 
 def _some(

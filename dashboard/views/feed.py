@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from dashboard.finding_words import change_of, range_of, since_of, title_of
+from dashboard.finding_words import change_of, machine_of, range_of, since_of, title_of
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ MOST_ENTRIES = 50
 NO_DATE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def atom_from(found: Sequence[RankedFinding], *, base: str, query: str) -> bytes:
+def atom_from(found: Sequence[RankedFinding], *, base: str, query: str, names_project: bool = False) -> bytes:
     """Write the newest findings as a feed. base: this dashboard's address, `http://host/`; query: what chose them.
 
+    names_project: where they may be of several.
     The id of an entry is the finding's own, whatever host serves it, so that a reader knows it again.
     """
     ET.register_namespace("", ATOM)
@@ -39,7 +40,8 @@ def atom_from(found: Sequence[RankedFinding], *, base: str, query: str) -> bytes
     for one in newest:
         entry = ET.SubElement(feed, f"{{{ATOM}}}entry")
         finding = one.finding
-        _text(entry, "title", f"{change_of(finding)} {title_of(finding)} on {finding.surface.machine}")
+        where = machine_of(finding, names_project=names_project)
+        _text(entry, "title", f"{change_of(finding)} {title_of(finding)} on {where}")
         _text(entry, "id", _id_of(one.uid))
         _text(entry, "updated", _date_of(one).isoformat())
         _link(entry, "alternate", f"{page}?finding={one.uid}")

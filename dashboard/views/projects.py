@@ -1,4 +1,4 @@
-"""Which project's points a page shows, where several measured what it chooses on one machine."""
+"""Project whose points a page shows: what the URL, its commit or the newest measurement says it is."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from dashboard.views.url import MOST_SHOWN
+from dashboard.sweep_axes import AXES, Axis, text_of
+from dashboard.views.axis_values import settled_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from dashboard.sweep_axes import AxisValue
     from results.rows import CommitRow, PointChoice
 
 PROJECT = "project"  # the URL parameter
+PROJECT_AXIS = Axis(name=PROJECT, label="Project", column="project")
 NAMING_COMMITS = ("commit", "commits", "base")  # URL parameters
 MOST_COMMITS = 8  # of the URL that are looked up
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownProject:
-    """Project whose points a page shows. is_one_of_several: on its machine, so that it has to be named."""
+    """Project whose points a page shows. is_one_of_several: in the store, so that it has to be named."""
 
     name: str
     is_one_of_several: bool = False
@@ -30,10 +33,43 @@ class ShownProject:
         """The URL's parameter, where the page needs it."""
         return [(PROJECT, self.name)] if self.is_one_of_several else []
 
-    @property
-    def facts(self) -> list[str]:
-        """The name in words, where the page has to say it."""
-        return [f"project {self.name}"] if self.is_one_of_several else []
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectAxes:
+    """Values of axes that one project measured. columns: by column; options: what each offered, by name.
+
+    `options` holds the projects with a sweep, too. `points`: those at the values.
+    """
+
+    project: str
+    columns: dict[str, AxisValue]
+    options: dict[str, tuple[AxisValue, ...]]
+    points: list[PointChoice]
+
+
+def settled_in_project(
+    points: Sequence[PointChoice],
+    axes: Sequence[Axis],
+    *,
+    wanted: Mapping[str, str],
+    commits: Sequence[CommitRow],
+    problems: list[str],
+) -> ProjectAxes:
+    """Settle the project, then `axes` among what it measured; what the URL wants and is not there goes to `problems`.
+
+    Where the URL leaves it open, it is the project that measured its commit, else the newest that measured its values.
+    `points`: all there are, the newest first; `commits`: of all projects. Raises: ResultsError without any point.
+    """
+    prefers = preferred_project(wanted, points=points, commits=commits)
+    columns, options, left = settled_axes(
+        points, (PROJECT_AXIS, *axes), wanted=wanted, problems=problems, prefers=prefers
+    )
+    return ProjectAxes(
+        project=str(columns.pop(PROJECT)),
+        columns=columns,
+        options=options,
+        points=left,
+    )
 
 
 def preferred_project(
@@ -46,46 +82,37 @@ def preferred_project(
     names = list(dict.fromkeys(point.project for point in points))
     if (asked := wanted.get(PROJECT)) in names:
         return asked
-    of_commit = _projects_of_commits(wanted, names, commits) if len(names) > 1 else names
+    machine = wanted.get("machine")
+    there = [row for row in commits if machine in row.sweep_machines] or commits
+    of_commit = _projects_of_commits(wanted, names, there) if len(names) > 1 else names
     return None if of_commit == names else of_commit[0]
 
 
-def shown_project(
-    wanted: Mapping[str, str],
-    *,
-    points: Sequence[PointChoice],
-    every: Iterable[PointChoice],
-    commits: Sequence[CommitRow],
-    problems: list[str],
-) -> ShownProject:
-    """Return the project that the URL wants; else the one that measured its commit; else the newest.
+def shown_project(name: str, *, stored: Collection[str], points: Iterable[PointChoice]) -> ShownProject:
+    """Return the project `name`, one of those that are `stored` or have any of `points`."""
+    several = {*stored, *(point.project for point in points)}
+    return ShownProject(name=name, is_one_of_several=len(several) > 1)
 
-    `points`: of what the page chooses, of one machine, the newest first, at least one; `every`: all there are;
-    `commits`: of all projects. Where neither the URL nor its commit tells which of several it is, or where the URL's
-    has none of the points, `problems` says so.
+
+def query_in_project(query: str, *, points: Iterable[PointChoice]) -> str:
+    """Return the query without what the project it names never measured, as where another one was just chosen.
+
+    Its commits go, too: they were chosen among those of the project before. `points`: all there are.
     """
-    names = list(dict.fromkeys(point.project for point in points))
-    machine, asked = points[0].machine, wanted.get(PROJECT)
-    # Of the machine's, not of the choice's alone: it stays when another selector changes.
-    is_one_of_several = len({point.project for point in every if point.machine == machine}) > 1
-    if asked in names:
-        return ShownProject(name=asked, is_one_of_several=is_one_of_several)
-    there = [row for row in commits if machine in row.sweep_machines]
-    of_commit = names if asked or len(names) == 1 else _projects_of_commits(wanted, names, there)
-    shown = of_commit[0]
-    problem = ""
-    if asked:
-        problem = f"Project {asked[:MOST_SHOWN]} did not measure this choice; showing {shown}."
-    elif len(of_commit) > 1:
-        problem = f"Several projects measured this choice on this machine ({', '.join(names)}); showing {shown}."
-    if problem:
-        problems.append(problem + _another(of_commit, wanted))
-    return ShownProject(name=shown, is_one_of_several=is_one_of_several)
+    pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True)
+    own = [point for point in points if point.project == dict(pairs).get(PROJECT)]
+    measured = {axis.name: {text_of(axis.value_of(point)) for point in own} for axis in AXES}
+    kept = [
+        (name, value)
+        for name, value in pairs
+        if name not in NAMING_COMMITS and (name not in measured or value in measured[name])
+    ]
+    return f"?{urlencode(kept, safe=',:')}"
 
 
-def project_of(query: str) -> str | None:
-    """Return the project that a query string names."""
-    return dict(parse_qsl(query.removeprefix("?"))).get(PROJECT)
+def names_of_projects(commits: Iterable[CommitRow]) -> tuple[str, ...]:
+    """Return the projects that measured any of the commits, by name."""
+    return tuple(sorted({row.project for row in commits}))
 
 
 def commits_of_project(commits: Iterable[CommitRow], project: str) -> list[CommitRow]:
@@ -101,10 +128,3 @@ def _projects_of_commits(wanted: Mapping[str, str], names: list[str], commits: S
         if found := [one for one in names if one in there]:
             return found
     return names
-
-
-def _another(names: Sequence[str], wanted: Mapping[str, str]) -> str:
-    """Write how the address chooses another project than the first, where there is one."""
-    if len(names) < 2:
-        return ""
-    return f" For another, add to the address: {'&' if wanted else '?'}{urlencode({PROJECT: names[1]})}"

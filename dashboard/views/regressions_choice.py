@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from dashboard.views.url import member_of, unknown_parameters
+from dashboard.views.url import ALL, member_of, name_or_all, unknown_parameters
 from results.judgement.findings import FindingClass, FindingState, Turn
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from results.judgement.changes.ranked import RankedFinding
     from results.rows import PlaceRow
 
-ALL = "all"
 KEYS = ("project", "machine", "turn", "state", "class", "contains", "finding")
 
 
@@ -97,13 +96,13 @@ def regressions_choice_of(
     """Return the choice a URL's query string asks for, and the options of its names; adds to `problems`."""
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems += unknown_parameters(wanted, known=KEYS)
-    options = {
-        "project": (ALL, *sorted({one.project for one in measured})),
-        "machine": (ALL, *sorted({one.machine for one in measured})),
-    }
+    projects = (ALL, *sorted({one.project for one in measured} - {ALL}))
+    project = name_or_all("project", wanted, projects, problems)
+    machines = {one.machine for one in measured if project in {ALL, one.project}}
+    options = {"project": projects, "machine": (ALL, *sorted(machines - {ALL}))}
     choice = RegressionsChoice(
-        project=_name("project", wanted, options["project"], problems),
-        machine=_name("machine", wanted, options["machine"], problems),
+        project=project,
+        machine=name_or_all("machine", wanted, options["machine"], problems),
         turn=member_of("turn", wanted, TurnChoice.WORSE, problems),
         state=member_of("state", wanted, StateChoice.OPEN, problems),
         class_=member_of("class", wanted, ClassChoice.RELEVANT, problems),
@@ -121,16 +120,6 @@ def query_from_regressions_choice(choice: RegressionsChoice) -> str:
     first = RegressionsChoice()
     pairs = [(name.rstrip("_"), value) for name, value in vars(choice).items() if value != getattr(first, name)]
     return "?" + urlencode([(name, str(value)) for name, value in pairs]) if pairs else ""
-
-
-def _name(name: str, wanted: Mapping[str, str], known: Sequence[str], problems: list[str]) -> str:
-    requested = wanted.get(name, ALL)
-    if requested in known:
-        return requested
-    problems.append(
-        f"Nothing was measured of {name} {requested[:60]}; there are {', '.join(known[1:]) or 'none'}. Showing all."
-    )
-    return ALL
 
 
 def _is_of_state(chosen: StateChoice, state: FindingState) -> bool:

@@ -13,7 +13,6 @@ from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.change_points import change_points_of
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import (
-    ALL,
     ClassChoice,
     RegressionsChoice,
     StateChoice,
@@ -21,6 +20,7 @@ from dashboard.views.regressions_choice import (
     query_from_regressions_choice,
     regressions_choice_of,
 )
+from dashboard.views.url import ALL
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
 from results.queries import commits, history_of, places, taken_back_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
     from dashboard.tables.winner_flips import WinnerFlip
     from results.judgement.changes.ranked import RankedFinding
-    from results.rows import TakenBack
+    from results.rows import CommitRow, TakenBack
     from results.store import Store
 
 _UNKNOWN = "direction unknown"
@@ -55,7 +55,8 @@ class RegressionsDrawing:
 
     `left_out`: what of its history is not drawn, in words. `explanation`: why it is, in a sentence; None where nothing
     is known of that. `lists`: label, query and number of findings of the lists that one looks for. `taken_back`:
-    acknowledgements of the chosen one that hold no longer. `n_commits`: measured on the chosen machine, or on any.
+    acknowledgements of the chosen one that hold no longer. `n_commits`: that the chosen project, or any, measured on
+    the chosen machine, or on any.
     """
 
     choice: RegressionsChoice
@@ -70,6 +71,11 @@ class RegressionsDrawing:
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
     n_commits: int
+
+    @property
+    def names_project(self) -> bool:
+        """Whether findings may be of several projects, so that each says of which it is."""
+        return self.choice.project == ALL and len(self.options["project"]) > 2
 
     @property
     def scale(self) -> Scale:
@@ -90,7 +96,8 @@ class RegressionsDrawing:
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
-        return f"{n}, the heaviest {title_of(worst)}, {change_of(worst)}{where}, in {range_of(worst)}"
+        of = f" of {worst.surface.project}" if self.names_project else ""
+        return f"{n}, the heaviest {title_of(worst)}{of}, {change_of(worst)}{where}, in {range_of(worst)}"
 
 
 def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
@@ -113,19 +120,23 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         taken_back=() if chosen is None else tuple(taken_back_of(store, chosen.finding)),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
         flips=tuple(one for one in winner_flips_of(store) if _is_at(choice, one)),
-        n_commits=sum(choice.machine in {ALL, *row.machines} for row in commits(store)),
+        n_commits=sum(_is_measured_at(choice, row) for row in commits(store)),
     )
 
 
-def open_regressions_of(store: Store) -> tuple[RankedFinding, ...]:
-    """Return what the page lists at first: the open regressions of all places, the heaviest first."""
-    first = RegressionsChoice()
+def open_regressions_of(store: Store, *, project: str = ALL) -> tuple[RankedFinding, ...]:
+    """Return what the page lists at first of a project, or of all: the open regressions, the heaviest first."""
+    first = RegressionsChoice(project=project)
     return tuple(one for one in judged_histories(store) if first.takes(one))
 
 
 def finding_of(store: Store, uid: str) -> RankedFinding | None:
     """Return the finding of that name; None if there is none, or none any more."""
     return next((one for one in judged_histories(store) if one.uid == uid), None)
+
+
+def _is_measured_at(choice: RegressionsChoice, row: CommitRow) -> bool:
+    return choice.project in {ALL, row.project} and choice.machine in {ALL, *row.machines}
 
 
 def _is_at(choice: RegressionsChoice, flip: WinnerFlip) -> bool:

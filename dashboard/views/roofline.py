@@ -11,8 +11,13 @@ from dashboard.clocks import HOST_BOUND, WHAT_IT_IS
 from dashboard.figures.notes import OPEN_MARKS
 from dashboard.roofs import placed
 from dashboard.sweep_axes import AXES, text_of
-from dashboard.views.axis_values import settled_axes
-from dashboard.views.projects import PROJECT, commits_of_project, preferred_project, shown_project
+from dashboard.views.projects import (
+    PROJECT,
+    commits_of_project,
+    names_of_projects,
+    settled_in_project,
+    shown_project,
+)
 from dashboard.views.url import LATEST, commit_of, unknown_parameters
 from results.queries import ceilings_of, commits, latest_points, point_choices
 from results.units import counted, percent, si
@@ -40,8 +45,9 @@ MEASURE_THEM = (
 class RooflineView:
     """Points of one operation at a commit, and the roofs above them.
 
-    chosen, options: of ROOF_AXES, by name. project: of all points. commit: None is each point's newest. providers: that
-    have a point; shown: the chosen ones. n_without: points that have no place, as they have no value.
+    chosen, options: of ROOF_AXES, by name; options of the project, too, which is that of all points. commit: None is
+    each point's newest. providers: that have a point; shown: the chosen ones. n_without: points that have no place, as
+    they have no value.
     """
 
     chosen: Mapping[str, AxisValue]
@@ -77,11 +83,12 @@ def roofline_view_of(store: Store, *, query: str) -> RooflineView:
     """Query the store for what the URL's `query` shows; a sweep must be stored."""
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    choices, there = point_choices(store), [row for row in commits(store) if row.sweep_machines]
-    prefers = preferred_project(wanted, points=choices, commits=there)
-    columns, options, left = settled_axes(choices, ROOF_AXES, wanted=wanted, problems=problems, prefers=prefers)
+    choices, known = point_choices(store), commits(store)
+    there = [row for row in known if row.sweep_machines]
+    found = settled_in_project(choices, ROOF_AXES, wanted=wanted, commits=there, problems=problems)
+    columns = found.columns
+    project = shown_project(found.project, stored=names_of_projects(known), points=choices)
     there = [row for row in there if columns["machine"] in row.sweep_machines]
-    project = shown_project(wanted, points=left, every=choices, commits=there, problems=problems)
     measured = commits_of_project(there, project.name)
     commit = commit_of(wanted.get("commit", LATEST), measured, problems)
     axes: PointFilter = {**columns, "project": project.name}  # type: ignore[typeddict-item]  # each is a filter's name
@@ -93,7 +100,7 @@ def roofline_view_of(store: Store, *, query: str) -> RooflineView:
     shown = _shown(wanted.get("providers"), providers, problems)
     return RooflineView(
         chosen={axis.name: columns[axis.column] for axis in ROOF_AXES},
-        options=options,
+        options=found.options,
         project=project,
         commit=commit,
         commits=tuple(measured),

@@ -19,6 +19,7 @@ LATEST = "latest"
 # What travels from page to page, each taking what it knows: the benchmark or the point, who competes, and the commit.
 CONTEXT = ("project", "benchmark", *(axis.name for axis in AXES), "provider", "providers", "commit")
 MOST_SHOWN = 60  # characters of a name that is not known
+ALL = "all"  # in place of a name
 
 Member = TypeVar("Member", bound="StrEnum")
 
@@ -45,6 +46,16 @@ def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: l
         return default
 
 
+def name_or_all(name: str, wanted: Mapping[str, str], known: Sequence[str], problems: list[str]) -> str:
+    """Return the name that the URL wants of `known`, which begin with ALL; else ALL, adding to `problems`."""
+    requested = wanted.get(name, ALL)
+    if requested in known:
+        return requested
+    there = ", ".join(known[1:]) or "none"
+    problems.append(f"Nothing was measured of {name} {requested[:MOST_SHOWN]}; there are {there}. Showing all.")
+    return ALL
+
+
 def commit_of(requested: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
     """Return the only commit whose hash begins with `requested`; else None, the newest, adding to `problems`."""
     if requested == LATEST:
@@ -57,10 +68,11 @@ def commit_of(requested: str, commits: Sequence[CommitRow], problems: list[str])
     return None
 
 
-def context_after(before: str, search: str, *, swept: Collection[str]) -> str:
+def context_after(before: str, search: str, *, swept: Collection[str], offers_all: bool = False) -> str:
     """Return the context after a visit of the URL's query `search`: `before`, but for what the URL names.
 
-    Both contexts are query strings. `swept`: projects with a sweep, whose benchmarks are operations.
+    Both contexts are query strings. `swept`: projects with a sweep, whose benchmarks are operations. `offers_all`: the
+    page shows all projects where the URL names none.
     """
     asked = parse_qsl(search.removeprefix("?"))
     named = {name: value for name, value in [*_parameters_of(asked), *asked] if name in CONTEXT}
@@ -70,7 +82,10 @@ def context_after(before: str, search: str, *, swept: Collection[str]) -> str:
     if known.get("project") in swept and named.get("machine", known.get("machine")) != known.get("machine"):
         del known["project"]  # it was one of several on its machine; another machine may have another one's sweep
     if named.get("project", known.get("project")) != known.get("project", named.get("project")):
-        known.pop("commit", None)  # of the other project
+        for name in ("commit", "machine", "environment"):  # of the other project
+            known.pop(name, None)
+    if offers_all and "project" not in named:
+        known.pop("project", None)
     if "operation" in named:  # a point of the sweep; a URL that names no providers shows all
         known = {name: value for name, value in known.items() if name not in {"project", "benchmark", "providers"}}
     return urlencode({**known, **named}, safe=":,")

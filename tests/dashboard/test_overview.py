@@ -263,7 +263,7 @@ def test_the_machine_of_the_maps_is_in_the_url_and_an_unknown_one_is_named(journ
     assert (view.chosen["machine"], view.chosen["dtype"]) == ("gpu-01", "bfloat16")
     assert maps_view_of(store, query=view.query) == view
     assert "Machine nowhere was not measured" in str(maps_view_of(store, query="?machine=nowhere&x=1").problems)
-    picked = {axis.name: str(view.chosen[axis.name]) for axis in MAP_AXES}
+    picked = {axis.name: str(view.chosen[axis.name]) for axis in MAP_AXES} | {"project": "all"}
     other = asked_query("", picked={**picked, "machine": "bench-01"}, shown="", triggered="overview-machine")
     assert maps_view_of(store, query=other).chosen["machine"] == "bench-01"
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from dashboard.sweep_axes import AXES, ChosenPoint, text_of
-from dashboard.views.axis_values import settled_axes
-from dashboard.views.projects import PROJECT, ShownProject, commits_of_project, preferred_project, shown_project
+from dashboard.views.projects import PROJECT, ShownProject, commits_of_project, settled_in_project, shown_project
 from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
 from results.queries import StackKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dashboard.sweep_axes import AxisValue
     from results.rows import CommitRow, PointChoice, PointFilter
@@ -63,30 +62,29 @@ class ProfileView:
     problems: tuple[str, ...]
 
 
-def profile_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow]) -> ProfileView:
+def profile_view_of(
+    query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow], stored: Collection[str] = ()
+) -> ProfileView:
     """Return the view a URL's query string asks for, or the nearest that was measured.
 
     `points`: the measured ones, newest first, at least one; `commits`: where they were measured; both of all projects.
-    A value that does not exist is replaced, and `problems` states by which.
+    `stored`: projects of any suite. A value that does not exist is replaced, and `problems` states by which.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    prefers = preferred_project(wanted, points=points, commits=commits)
-    columns, options, left = settled_axes(points, AXES, wanted=wanted, problems=problems, prefers=prefers)
-    project = shown_project(wanted, points=left, every=points, commits=commits, problems=problems)
-    commits = commits_of_project(commits, project.name)
-    of_project = {row.contender for row in left if row.project == project.name}
-    providers = tuple(sorted(of_project, key=lambda name: (name != "eager", name)))
+    found = settled_in_project(points, AXES, wanted=wanted, commits=commits, problems=problems)
+    commits = commits_of_project(commits, found.project)
+    providers = tuple(sorted({row.contender for row in found.points}, key=lambda name: (name != "eager", name)))
     choice = ProfileChoice(
-        **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
-        project=project,
+        **found.columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
+        project=shown_project(found.project, stored=stored, points=points),
         provider=_provider(wanted.get("provider"), providers, problems),
         commit=commit_of(wanted.get("commit", LATEST), commits, problems),
         against=_provider(wanted.get("against"), providers, problems, nobody=NOBODY),
         base=None if wanted.get("base", SAME) == SAME else commit_of(wanted["base"], commits, problems),
         side=member_of("side", wanted, StackKind.HOST, problems),
     )
-    return ProfileView(choice=choice, options=options, providers=providers, problems=tuple(problems))
+    return ProfileView(choice=choice, options=found.options, providers=providers, problems=tuple(problems))
 
 
 def query_from_profile_choice(choice: ProfileChoice) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from dashboard.views.profiles.choice import profile_view_of
-from dashboard.views.projects import commits_of_project
+from dashboard.views.projects import commits_of_project, names_of_projects
 from results.judgement.explanation import ProfiledCall, Subject, compare_profiles, explain
 from results.judgement.latency_parts import parts_of
 from results.judgement.winners import ranking_of
@@ -97,8 +97,10 @@ class ProfileDrawing:
 
 def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
     """Query the store for what the URL's `query` shows; where it names no batch, of those with a profile."""
-    measured = [row for row in commits(store) if row.sweep_machines]
-    view = profile_view_of(query, points=point_choices(store), commits=measured)
+    known = commits(store)
+    measured = [row for row in known if row.sweep_machines]
+    stored = names_of_projects(known)
+    view = profile_view_of(query, points=point_choices(store), commits=measured, stored=stored)
     profiled: tuple[int, ...] = ()
     rivals = _rows(store, view.choice, revision=view.choice.commit)
     if rivals and not any(map(_has_profile, rivals)):

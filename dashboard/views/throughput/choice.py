@@ -10,19 +10,18 @@ from urllib.parse import parse_qsl, urlencode
 from dashboard.quantities import Quantity
 from dashboard.scales import Colour, CommitSpacing, Multiples, Scale
 from dashboard.sweep_axes import AXES, ChosenPoint, text_of
-from dashboard.views.axis_values import settled_axes
-from dashboard.views.projects import ShownProject, commits_of_project, preferred_project, shown_project
+from dashboard.views.projects import PROJECT, ShownProject, commits_of_project, settled_in_project, shown_project
 from dashboard.views.throughput.sides import MOST_SIDES, panels_of, sides_of
 from dashboard.views.url import LATEST, commit_of, commits_of, member_of, unknown_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dashboard.sweep_axes import AxisValue
     from results.rows import CommitRow, PointChoice, PointRow
 
 _SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
-KEYS = (*(axis.name for axis in AXES), "project", "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
+KEYS = (*(axis.name for axis in AXES), PROJECT, "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,24 +72,24 @@ class ThroughputView:
     problems: tuple[str, ...] = field(default=())
 
 
-def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow]) -> ThroughputView:
+def throughput_view_of(
+    query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow], stored: Collection[str] = ()
+) -> ThroughputView:
     """Return the view a URL's query string asks for, or the nearest that was measured.
 
     `points`: the measured ones, newest first, at least one; `commits`: where they were measured; both of all projects.
-    A value that does not exist is replaced, and `problems` states by which. Axes the query leaves out get the newest
-    machine, a middle size and the plain variants.
+    `stored`: projects of any suite. A value that does not exist is replaced, and `problems` states by which. Axes the
+    query leaves out get the newest project and machine, a middle size and the plain variants.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    prefers = preferred_project(wanted, points=points, commits=commits)
-    columns, options, _ = settled_axes(points, AXES, wanted=wanted, problems=problems, prefers=prefers)
-    others = [axis for axis in AXES if axis.name != "batch"]
-    comparable = [point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others)]
-    project = shown_project(wanted, points=comparable, every=points, commits=commits, problems=problems)
+    found = settled_in_project(points, AXES, wanted=wanted, commits=commits, problems=problems)
+    columns, project = found.columns, shown_project(found.project, stored=stored, points=points)
     points = [point for point in points if point.project == project.name]
     commits = commits_of_project(commits, project.name)
-    of_project = {point.contender for point in comparable if point.project == project.name}
-    providers = tuple(sorted(of_project, key=_provider_key))
+    others = [axis for axis in AXES if axis.name != "batch"]
+    comparable = [point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others)]
+    providers = tuple(sorted({point.contender for point in comparable}, key=_provider_key))
     commit, beside = _commits(wanted, commits, problems)
     choice = ThroughputChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
@@ -110,7 +109,7 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
         multiples=_multiples(wanted, points, choice, problems),
     )
     return ThroughputView(
-        choice=choice, options=options, providers=providers, colours=colours, problems=tuple(problems)
+        choice=choice, options=found.options, providers=providers, colours=colours, problems=tuple(problems)
     )
 
 

@@ -11,7 +11,7 @@ from dashboard.figures.thinning import thinned
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.scales import Colour, Multiples
 from dashboard.views.judged_histories import judged_histories, known_histories
-from dashboard.views.projects import commits_of_project
+from dashboard.views.projects import commits_of_project, names_of_projects
 from dashboard.views.throughput.choice import throughput_view_of, with_measured_batch
 from dashboard.views.throughput.marks import change_points_over_commits
 from dashboard.views.throughput.sides import MOST_PANELS, MOST_SIDES, nearest_panels, panels_of, sides_of
@@ -69,9 +69,10 @@ class ThroughputDrawing:
 
 def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> ThroughputDrawing:
     """Query the store for what the URL's `query` shows. waits: for its change points, where none are known yet."""
-    measured = [row for row in commits(store) if row.sweep_machines]
+    known = commits(store)
+    measured = [row for row in known if row.sweep_machines]
     points = point_choices(store)
-    view = throughput_view_of(query, points=points, commits=measured)
+    view = throughput_view_of(query, points=points, commits=measured, stored=names_of_projects(known))
     measured = commits_of_project(measured, view.choice.project.name)
     points = [point for point in points if point.project == view.choice.project.name]
     by_batch = _rows_at(store, view.choice, revision=view.choice.commit)

@@ -45,7 +45,7 @@ def facts(view: ThroughputView) -> str:
     """Write the axes that need no selector in words."""
     single = [axis.name for axis in AXES if axis.name not in ALWAYS_SHOWN and len(view.options[axis.name]) == 1]
     values = {axis.name: text_of(getattr(view.choice, axis.column)) for axis in AXES}
-    return " · ".join([*view.choice.project.facts, *(fact(name, values[name]) for name in single)])
+    return " · ".join(fact(name, values[name]) for name in single)
 
 
 def note_of_commit(rows: Sequence[PointRow]) -> str:

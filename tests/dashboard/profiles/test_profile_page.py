@@ -38,7 +38,8 @@ def answer_of(props):
 def asked(store, *, query=GPU, **changes):
     props = props_of(store, query)
     picked = {name: props["axes"][name]["value"] for name in props["axes"]}
-    picked |= {name: props["selects"][name]["value"] for name in props["selects"]} | {"side": props["side"]}
+    picked |= {name: props["selects"][name]["value"] for name in props["selects"]}
+    picked |= {"project": props["project"]["value"], "side": props["side"]}
     assert set(picked) == set(PICKED)
     trigger = f"profile-{next(iter(changes), 'url')}"
     return asked_query(query, picked={**picked, **changes}, shown=props["shown"], triggered=trigger)

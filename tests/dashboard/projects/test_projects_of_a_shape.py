@@ -13,7 +13,6 @@ from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.choice import query_from_choice
 from dashboard.views.throughput.drawing import throughput_drawing_of
-from dashboard.views.throughput.notes import facts
 from results.store import open_store
 
 OPTIONS = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
@@ -39,12 +38,13 @@ def projects_of(drawing):
     return {row.project for row in (*drawing.by_batch, *drawing.by_commit, *drawing.beside)}
 
 
-def test_the_newest_project_is_shown_and_the_page_says_how_to_see_the_other(store):
+def test_the_newest_project_is_shown_and_the_selector_offers_the_other(store):
     drawing = throughput_drawing_of(store, query=SHAPE)
     assert projects_of(drawing) == {"fusebench"}
     assert {row.project for row in drawing.commits} == {"fusebench"}
-    assert "(fusebench, other); showing fusebench" in " ".join(drawing.view.problems)
-    assert "&project=other" in " ".join(drawing.view.problems)
+    assert drawing.view.problems == ()
+    selector = page_props(drawing, is_from_url=True)["project"]
+    assert selector == {"data": ["fusebench", "other"], "value": "fusebench", "style": {}}
 
 
 def test_the_url_chooses_the_project_which_stays_when_a_selector_changes(store):
@@ -52,11 +52,11 @@ def test_the_url_chooses_the_project_which_stays_when_a_selector_changes(store):
     assert projects_of(drawing) == {"other"}
     assert len({row.commit for row in drawing.by_commit}) == 5
     assert drawing.view.problems == ()
-    assert "project other" in facts(drawing.view)
     assert "project=other" in query_from_choice(drawing.view.choice)
     props = page_props(drawing, is_from_url=True)
+    assert props["project"]["value"] == "other"
     assert "project=other" in props["csv"][0]
-    picked = dict.fromkeys(PICKED) | {"commits": [], "providers": [], "batch": "1"}
+    picked = dict.fromkeys(PICKED) | {"project": "other", "commits": [], "providers": [], "batch": "1"}
     query = asked_query("", picked=picked, clicked={}, shown=props["shown"], triggered="throughput-batch")
     assert "project=other" in query
 
@@ -71,15 +71,18 @@ def test_a_commit_that_two_projects_measured_as_of_a_fork_is_offered_once(tmp_pa
     assert len(values) == len(set(values)) == 3  # the latest measured, and two commits
 
 
-def test_a_project_without_this_shape_is_named(store):
+def test_a_project_that_is_not_there_is_named(store):
     drawing = throughput_drawing_of(store, query=f"{SHAPE}&project=scipy")
     assert projects_of(drawing) == {"fusebench"}
-    assert drawing.view.problems[0].startswith("Project scipy did not measure this choice; showing fusebench.")
+    assert drawing.view.problems == (
+        "Project scipy was not measured with the rest of this choice; showing fusebench. Measured: fusebench, other.",
+    )
 
 
 def test_one_project_needs_no_choice(journal_store, journals):
     drawing = throughput_drawing_of(journal_store(journals.history(2)), query="?operation=mlp")
     assert drawing.view.problems == ()
+    assert page_props(drawing, is_from_url=True)["project"]["style"] == {"display": "none"}
     assert "project" not in query_from_choice(drawing.view.choice)
 
 
