@@ -48,7 +48,7 @@ def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
     props = shown(store, query)
     picked = {name: props["axes"][name]["value"] for name in props["axes"]}
     picked |= {"commit": props["commit"]["value"], "providers": props["providers"]["value"], **props["switches"]}
-    picked |= {name: props[name]["value"] for name in ("quantity", "commits", "colour")}
+    picked |= {name: props[name]["value"] for name in ("project", "quantity", "commits", "colour")}
     assert set(picked) == set(PICKED)
     trigger = triggered or f"throughput-{next(iter(changes))}"
     return asked_query(query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=trigger)
