@@ -1,4 +1,4 @@
-"""Compiled blocks that read what torch.compile takes for constant where their guard asks for it: the own code runs."""
+"""Compiled blocks: each kind as its own code, and what torch.compile takes for constant where a guard asks for it."""
 
 import copy
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fused_mlp import fuse
-from tests.kernels.models.blocks import Holder, expect_close
+from tests.kernels.models.blocks import BertLayer, GptStyle, Holder, LlamaStyle, Merged, OptStyle, Stack, expect_close
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -86,3 +86,19 @@ def test_what_changes_after_compiling_is_computed(make, change, monkeypatch):
     change(monkeypatch)
     expect_close(compiled(X), twin(X))
     expect_close(report.model(X), twin(X))
+
+
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_blocks_compiled_by_themselves_take_as_many_graphs_as_their_kinds(mode):
+    """With more of a kind, and more kinds, than torch compiles of one code."""
+    kinds = [LlamaStyle, GptStyle, Merged, BertLayer, OptStyle]
+    model = Stack(*(kind() for kind in kinds for _ in range(3))).eval()
+    twin = copy.deepcopy(model)
+    assert len(fuse(model, mode=mode).replaced) == len(model.blocks)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    for block in model.blocks:
+        block.compile(backend="eager", fullgraph=True)
+    with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():
+        expect_close(model(X), twin(X))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == len(kinds)
