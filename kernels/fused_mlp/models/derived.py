@@ -69,7 +69,7 @@ def _linear(layer: nn.Module, activation: str, recompute: str) -> FusedLinear:
 
 def _half(layer: nn.Module, half: int, activation: str, recompute: str) -> HalfLinear:
     linear: HalfLinear = _empty(HalfLinear, activation, recompute)
-    linear.add_module("merged", layer)
+    linear._modules["merged"] = layer  # noqa: SLF001 - as in _with_layers
     linear.rows_half = half
     return linear
 
@@ -80,7 +80,8 @@ def _with_layers(
     module: FusedMLP | FusedGatedMLP = _empty(kind, activation, recompute)
     module.names = names
     for name, layer in zip(names, layers, strict=True):
-        module.add_module(name, layer)
+        # Nothing is added to a model: hooks on what is registered may not see it, nor give another layer.
+        module._modules[name] = layer  # noqa: SLF001 - nn.Module's register
     return module
 
 

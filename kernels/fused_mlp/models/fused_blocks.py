@@ -220,6 +220,8 @@ def _dispatching(kind: type[nn.Module], name: str, function: FunctionType, code:
             return own(self, *args, **kwargs)
         return self.__dict__["_fused_sites"][name](self, *args, **kwargs)
 
+    # A code of its own for each kind: of one code torch compiles no more than a few versions.
+    of_kind = method.__code__.replace(co_name=f"{kind.__qualname__}.{name}")
     # torch.jit.script compiles the source of what is wrapped, with the names that it finds here.
-    globally = FunctionType(method.__code__, function.__globals__, name, None, method.__closure__)
+    globally = FunctionType(of_kind, function.__globals__, name, None, method.__closure__)
     return functools.wraps(function)(globally)

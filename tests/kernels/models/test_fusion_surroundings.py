@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.modules import module as torch_module
 
 import fused_mlp
 from fused_mlp import InvalidArgument, fuse
 from tests.kernels.models import test_fusion_unseen as unseen
-from tests.kernels.models.blocks import ClipStyle, LlamaStyle, OptStyle, expect_close
+from tests.kernels.models.blocks import ClipStyle, LlamaStyle, Merged, OptStyle, Stack, expect_close
 from tests.kernels.models.test_fusion_unseen import X, called, expect_same_outcome
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
@@ -209,3 +210,15 @@ def test_a_weight_that_is_a_vector_later_is_the_block_s_own_affair(n_layers):
         each[0].weight, each[0].bias = nn.Parameter(torch.ones(12)), None
     for x in (X, nn.Parameter(X)):
         expect_same_outcome(model, twin, lambda block, x=x: block(x))
+
+
+def test_hooks_on_what_is_registered_see_nothing_of_fusing():
+    """Theirs is what a model is built of, and they may put other layers in its place."""
+    model, seen = Stack(LlamaStyle(), ClipStyle(), Merged(), Merged(bias=True)), []
+    put = torch_module.register_module_module_registration_hook(lambda *given: seen.append(given))
+    try:
+        report = fuse(model)
+    finally:
+        put.remove()
+    assert len(report.replaced) == len(model.blocks)
+    assert not seen

@@ -15,6 +15,8 @@ from itertools import pairwise
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from torch.compiler import is_dynamo_compiling
+
 from fused_mlp.models.reading.contents import items_of
 from fused_mlp.models.reading.methods import codes_in, outer_values
 from fused_mlp.models.reading.stand_ins import NoPattern
@@ -119,21 +121,25 @@ def with_inner(layers: tuple[FunctionType, ...], other: FunctionType) -> Callabl
     if not wrappers:
         return other
     links = [(_cell_of(wrapper, _name_in(wrapper, each)), each) for wrapper, each in pairwise(layers)]
+    # Compilers look at what a function holds, and take a cell by itself for something else.
+    held = [(FunctionType(_returns_held.__code__, globals(), closure=(cell,)), each) for cell, each in links]
+    asks_itself = any(_content(cell) is layers[0] for wrapper in wrappers for cell in wrapper.__closure__ or ())
     before = [(each, each.__code__, each.__defaults__, each.__kwdefaults__) for each in layers]
 
     def is_as_before() -> bool:
-        return all(cell.cell_contents is each for cell, each in links) and all(
-            each.__code__ is code and each.__defaults__ is defaults and each.__kwdefaults__ is named
+        return all(content() is each for content, each in held) and all(
+            each.__code__ is code and _is_same(each.__defaults__, defaults) and each.__kwdefaults__ is named
             for each, code, defaults, named in before
         )
 
     itself = CellType()
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_as_before():
+        if not is_as_before() or (asks_itself and is_dynamo_compiling()):
             return layers[0](self, *args, **kwargs)
-        # One that asks whether it is its class's forward is it.
-        itself.cell_contents = type(self).forward
+        if asks_itself:
+            # One that asks whether it is its class's forward is it.
+            itself.cell_contents = type(self).forward
         return outermost(self, *args, **kwargs)
 
     @functools.wraps(inner)
@@ -152,6 +158,23 @@ def with_inner(layers: tuple[FunctionType, ...], other: FunctionType) -> Callabl
         made.__kwdefaults__ = wrapper.__kwdefaults__
         outermost = functools.wraps(wrapper)(made)
     return forward
+
+
+def _is_same(given: tuple[Any, ...] | None, before: tuple[Any, ...] | None) -> bool:
+    """Return whether defaults are what they were; compilers have tuples of their own, of the same items."""
+    if given is None or before is None or not is_dynamo_compiling():
+        return given is before
+    return len(given) == len(before) and all(one is other for one, other in zip(given, before, strict=True))
+
+
+def _holding(value: Any) -> Any:
+    def returns_held() -> Any:
+        return value
+
+    return returns_held
+
+
+_returns_held = _holding(None)
 
 
 def _name_in(wrapper: FunctionType, inner: FunctionType) -> str:

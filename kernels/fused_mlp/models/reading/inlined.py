@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 _CALL = "_fused_stretch"
+_codes: dict[tuple[str, CodeType], CodeType] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +190,8 @@ class Source:
         exec(compile(module, function.__code__.co_filename, "exec", dont_inherit=True), names)  # noqa: S102 - the block's own code
         constants = names["outer"].__code__.co_consts
         code = next(each for each in constants if inspect.iscode(each) and each.co_name == inner.name)
+        # Blocks of one kind share their code, and with it what torch.compile makes of it.
+        code = _codes.setdefault((code.co_filename, code), code)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         cells[_CALL] = CellType(call)
         closure = tuple(cells[name] for name in code.co_freevars)
