@@ -53,11 +53,13 @@ def findings_of(judgement: Judgement) -> list[Finding]:
 
 
 def together_in_words(verdict: SurfaceVerdict) -> str:
-    """Return the evidence of a surface that only all its points together are certain of."""
-    evidence = verdict.evidence
+    """Return the evidence of a surface that only its points together are certain of."""
+    evidence, n = verdict.evidence, len(verdict.rows)
     low, high = change_interval_in_words(*evidence.interval, ratio=evidence.ratio)
-    by = f"by {evidence.n_rounds} rounds; none alone is certain"
-    words = f"all {len(verdict.rows)} points together: {low} to {high}, {by}"
+    if high.endswith(" %"):
+        low = low.removesuffix(" %")
+    points = f"all {n:,}" if n == verdict.n_points else f"{n:,} of {verdict.n_points:,}"
+    words = f"{points} points together: {low} to {high}, by {evidence.n_rounds} rounds"
     return words if verdict.known is None else f"{words}; {verdict.known.reason}"
 
 
@@ -120,7 +122,7 @@ def _finding_together(judgement: Judgement, verdict: SurfaceVerdict) -> Finding:
     return Finding(
         surface=surface_of_row(verdict.rows[0]),
         points=(),
-        n_points=len(verdict.rows),
+        n_points=verdict.n_points,
         last_good=judgement.base_commit,
         first_bad=judgement.head_commit,
         n_unmeasured=None,

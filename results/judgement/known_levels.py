@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
@@ -13,16 +11,18 @@ from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from results.judgement.outcomes import Judgement, SurfaceVerdict
+    from results.metrics import Metric
     from results.rows import HistoryValue, KnownLevel, SeriesValueRow
 
 
 def in_question(judgement: Judgement) -> list[int]:
     """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
     alone = (verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict))
-    together = (row.series_id for one in judgement.together(Outcome.REGRESSION) for row in one.rows)
+    worse = (one for one in judgement.surfaces if one.outcome is Outcome.REGRESSION)
+    together = (row.series_id for one in worse for row in one.rows)
     return list(dict.fromkeys([*alone, *together]))
 
 
@@ -31,7 +31,7 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
 
     It explains a value no worse than the one at its own commit, as long as the series did not recover in between, and
     that a series is gone until it is measured again; whatever came on top of it keeps its outcome. It explains what the
-    points of a surface say together where it is of all of them, and their mean is no worse.
+    points of a surface say together where it is of all of them, and most of them are no worse.
     """
     of_series = {level.change.series_id: level for level in levels}
     return replace(
@@ -42,29 +42,27 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
             else verdict
             for verdict in judgement.verdicts
         ),
-        surfaces=tuple(_explained_together(one, of_series, judgement.least_change) for one in judgement.surfaces),
+        surfaces=tuple(_explained_together(one, of_series) for one in judgement.surfaces),
     )
 
 
-def _explained_together(
-    surface: SurfaceVerdict, of_series: Mapping[int, KnownLevel], least_change: float
-) -> SurfaceVerdict:
+def _explained_together(surface: SurfaceVerdict, of_series: Mapping[int, KnownLevel]) -> SurfaceVerdict:
     if surface.outcome is not Outcome.REGRESSION or any(row.series_id not in of_series for row in surface.rows):
         return surface
-    levels = [of_series[row.series_id] for row in surface.rows]
-    at_change = [None if level.value is None else level.value.value for level in levels]
 
-    def is_relevantly_worse(before: Sequence[float | None], after: Sequence[float | None]) -> bool:
-        """Return whether the mean over the points is; where a point has no value, nothing is known of it: it is."""
-        logs = [math.log(two / one) for one, two in zip(before, after, strict=True) if one and two]
-        ratio = math.exp(fmean(logs)) if len(logs) == len(levels) else math.inf
-        return is_worse(surface.metric, 1.0, ratio) and is_relevant(1.0, ratio, least_change=least_change)
+    def explains(row: SeriesValueRow, level: KnownLevel) -> bool:
+        def is_worse_there(before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow) -> bool:
+            return _is_level_worse(surface.metric, before, after, least_change=surface.least_change)
 
-    later = [[one.value for one in level.later if one.value] for level in levels]
-    has_recovered = all(later) and is_relevantly_worse([median(each) for each in later], at_change)
-    if has_recovered or is_relevantly_worse(at_change, [row.value for row in surface.rows]):
+        if level.value is None or is_worse_there(level.value, row):
+            return False
+        return not any(is_worse_there(one, level.value) for one in level.later)
+
+    n_explained = sum(explains(row, of_series[row.series_id]) for row in surface.rows)
+    # One point of many that is worse than then is told by itself, where it is certain.
+    if 2 * n_explained <= len(surface.rows):
         return surface
-    return surface._replace(outcome=Outcome.KNOWN, known=levels[0].change)
+    return surface._replace(outcome=Outcome.KNOWN, known=of_series[surface.rows[0].series_id].change)
 
 
 def without_later(judgement: Judgement, series_ids: Collection[int]) -> Judgement:
@@ -103,7 +101,7 @@ def with_doubts(judgement: Judgement, reasons: Mapping[int, str]) -> Judgement:
 
 def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
     def is_level_worse(before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow) -> bool:
-        return _is_level_worse(verdict, before, after)
+        return _is_level_worse(verdict.metric, before, after, least_change=verdict.least_change)
 
     def is_at_level(known: HistoryValue | None) -> bool:
         if known is None or verdict.change is Change.GONE:
@@ -119,12 +117,16 @@ def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
 
 
 def _is_level_worse(
-    verdict: Verdict, before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow
+    metric: Metric,
+    before: HistoryValue | SeriesValueRow,
+    after: HistoryValue | SeriesValueRow,
+    *,
+    least_change: float,
 ) -> bool:
     """Return whether one value is worse than another of its series, or changed; by both intervals where it is noisy."""
     if before.value is None or after.value is None:
         return after.state != "ok"
-    metric, ratio = verdict.metric, is_relevant(before.value, after.value, least_change=verdict.least_change)
+    ratio = is_relevant(before.value, after.value, least_change=least_change)
     if metric.direction is not Direction.UNKNOWN and not is_worse(metric, before.value, after.value):
         return False
     if metric.precision is Precision.EXACT:

@@ -118,15 +118,16 @@ class Verdict(NamedTuple):
 class SurfaceVerdict(NamedTuple):
     """Judgement of the points of one surface together, each measured by both commits in rounds.
 
-    rows: of the points at the head; evidence: of the mean over them. is_told: whether a point of it has this outcome by
-    itself, so that a finding tells it already. known: as a verdict's.
+    rows: of the points at the head that tell of it; n_points: of all that both commits have. evidence: of the mean over
+    the points. least_change: what is relevant at every point. known: as a verdict's.
     """
 
     rows: tuple[SeriesValueRow, ...]
+    n_points: int
     metric: Metric
     outcome: Outcome
     evidence: SurfaceEvidence
-    is_told: bool = False
+    least_change: float
     known: KnownChange | None = None
 
 
@@ -203,8 +204,14 @@ class Judgement:
         return sorted(chosen, key=lambda verdict: -verdict.size)
 
     def together(self, *outcomes: Outcome) -> list[SurfaceVerdict]:
-        """Return the surfaces with these outcomes that only their points together have; the largest change first."""
-        chosen = [one for one in self.surfaces if one.outcome in outcomes and not one.is_told]
+        """Return the surfaces of which these outcomes are certain and no point alone has them; largest change first."""
+        alone = {(one.head.series_id, one.outcome) for one in self.verdicts}
+        chosen = [
+            one
+            for one in self.surfaces
+            if one.outcome in outcomes and one.outcome not in {Outcome.UNDECIDED, Outcome.UNCHANGED}
+            if not any((row.series_id, one.outcome) in alone for row in one.rows)
+        ]
         return sorted(chosen, key=lambda one: -size_of(one.evidence.ratio))
 
     @property

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
 from results.judgement.noise import doubt_about
 from results.judgement.outcomes import Change, Doubt, Outcome, SurfaceVerdict, Verdict, outcome_of_change
-from results.judgement.sides import BASELINE
+from results.judgement.sides import BASELINE, surface_of
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
 from results.units import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.comparison.surfaces import SurfaceEvidence
@@ -82,21 +83,36 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
     )
 
 
-def verdict_on_surface(verdicts: Sequence[Verdict], evidence: SurfaceEvidence) -> SurfaceVerdict:
-    """Judge the points of a surface, one or more, together; of what none may be said, as of one, nothing is."""
+def verdicts_on_surfaces(verdicts: Sequence[Verdict], found: Sequence[SurfaceEvidence]) -> tuple[SurfaceVerdict, ...]:
+    """Judge the points of each surface together; `verdicts`: on all series, which the evidence names by id."""
+    of_series = {verdict.head.series_id: verdict for verdict in verdicts}
+    n_points = Counter(_surface_of(verdict.head) for verdict in verdicts)
+    told = [[of_series[name] for name in one.names if isinstance(name, int)] for one in found]
+    return tuple(
+        _verdict_on_surface(points, one, n_points=n_points[_surface_of(points[0].head)])
+        for points, one in zip(told, found, strict=True)
+    )
+
+
+def _surface_of(row: SeriesValueRow) -> Hashable:
+    return row.project, row.machine, row.environment, surface_of(row)
+
+
+def _verdict_on_surface(verdicts: Sequence[Verdict], evidence: SurfaceEvidence, *, n_points: int) -> SurfaceVerdict:
+    """Judge the points of a surface together; of what nothing may be said at one point, nothing is."""
     metric = verdicts[0].metric
-    # What is relevant at every point is relevant of their mean.
-    is_large = is_relevant(1.0, evidence.ratio, least_change=max(one.least_change for one in verdicts))
-    is_forbidden = any(one.doubt is not None for one in verdicts)
+    least_change = max(one.least_change for one in verdicts)
     outcome = Outcome.UNCHANGED
-    if evidence.is_significant and is_large and not is_forbidden:
-        outcome = outcome_of_change(metric, 1.0, evidence.ratio)
+    if is_relevant(1.0, evidence.ratio, least_change=least_change):
+        is_certain = evidence.is_significant and all(one.doubt is None for one in verdicts)
+        outcome = outcome_of_change(metric, 1.0, evidence.ratio) if is_certain else Outcome.UNDECIDED
     return SurfaceVerdict(
         rows=tuple(one.head for one in verdicts),
+        n_points=n_points,
         metric=metric,
         outcome=outcome,
         evidence=evidence,
-        is_told=any(one.outcome is outcome for one in verdicts),
+        least_change=least_change,
     )
 
 

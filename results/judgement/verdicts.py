@@ -13,7 +13,7 @@ from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.relevant_changes import differs
 from results.judgement.comparison.slow_rounds import with_slow_rounds
-from results.judgement.comparison.surfaces import compare_surfaces
+from results.judgement.comparison.surfaces import SHARE, compare_surfaces
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,
@@ -25,7 +25,7 @@ from results.judgement.outcomes import (
     Outcome,
     Verdict,
 )
-from results.judgement.series_verdicts import Context, verdict_on, verdict_on_surface
+from results.judgement.series_verdicts import Context, verdict_on, verdicts_on_surfaces
 from results.judgement.sides import Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role
@@ -93,7 +93,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     known = {} if spreads is None or callable(spreads) else spreads
     if callable(spreads) and (changed := _look_changed(observed, limits)):
         known = spreads(changed)
-    compared = weigh(observed, spreads=dict(known.items()), q=q)
+    q_of_points = (1 - SHARE) * q if is_paired and has_controls else q
+    compared = weigh(observed, spreads=dict(known.items()), q=q_of_points)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
     shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}
@@ -114,11 +115,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         for key, sides in both.items()
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
-    of_series = {verdict.head.series_id: verdict for verdict in verdicts}
-    surfaces = [
-        verdict_on_surface([of_series[name] for name in one.names if isinstance(name, int)], one)
-        for one in (compare_surfaces(pairs, q=q) if is_paired else ())
-    ]
+    # On another stack no series tells what the machine does to all points at once.
+    surfaces = verdicts_on_surfaces(verdicts, compare_surfaces(pairs, q=q)) if is_paired and has_controls else ()
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)
@@ -134,7 +132,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         is_paired=is_paired,
         shifts=tuple(shifted.values()),
         failing=tuple(head.row for base, head in both.values() if not (base.has_value or head.has_value)),
-        surfaces=tuple(surfaces),
+        surfaces=surfaces,
     )
 
 

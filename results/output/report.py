@@ -167,13 +167,16 @@ def _sections(
         heading = words.format(how_to_be_sure=how_to_be_sure(judgement))
         surfaces, verdicts = judgement.together(*outcomes), judgement.with_outcome(*outcomes)
         if surfaces or verdicts:
-            is_cut = limit is not None and len(verdicts) > limit
-            title = f"{heading} ({limit} of {len(verdicts):,}, the largest changes)" if is_cut else heading
-            yield title, surfaces, verdicts[:limit], style
+            n = len(surfaces) + len(verdicts)
+            is_cut = limit is not None and n > limit
+            title = f"{heading} ({limit} of {n:,}, the largest changes)" if is_cut else heading
+            rest = limit if limit is None else max(0, limit - len(surfaces))
+            yield title, surfaces[:limit], verdicts[:rest], style
 
 
 def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
-    n_hidden = sum(max(0, len(judgement.with_outcome(*outcomes)) - (limit or 0)) for _, outcomes, _ in SECTIONS)
+    numbers = (len(judgement.together(*each)) + len(judgement.with_outcome(*each)) for _, each, _ in SECTIONS)
+    n_hidden = sum(max(0, n - (limit or 0)) for n in numbers)
     return [f"{n_hidden:,} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
 
 

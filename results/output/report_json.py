@@ -13,6 +13,8 @@ from results.output.reports.finding_words import own_class, unexplained
 from results.output.reports.judgement_words import warnings
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from results.judgement.outcomes import SurfaceVerdict
     from results.judgement.verdicts import ControlChange, Judgement, Verdict
     from results.output.reports.finding_words import Classed, Explained
@@ -46,7 +48,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
                 finding_as_json(finding, explanation=explained(finding), class_=classed(finding))
                 for finding in findings_of(judgement)
             ],
-            "surfaces": [_surface(surface) for surface in judgement.surfaces],
+            "surfaces": [_surface(surface, told=judgement.together(*Outcome)) for surface in judgement.surfaces],
             "changes": [
                 _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
             ],
@@ -59,17 +61,22 @@ def _control(control: ControlChange) -> dict[str, object]:
     return {name: getattr(control, name) for name in fields}
 
 
-def _surface(surface: SurfaceVerdict) -> dict[str, object]:
+def _surface(surface: SurfaceVerdict, *, told: Collection[SurfaceVerdict]) -> dict[str, object]:
     row, evidence = surface.rows[0], surface.evidence
     return {
         **_named(row._replace(parameters=surface_parameters(row))),
         "outcome": surface.outcome.value,
+        "is_finding": surface in told,
         "points": len(surface.rows),
+        "n_points": surface.n_points,
         "rounds": evidence.n_rounds,
         "ratio": evidence.ratio,
         "interval": list(evidence.interval),
         "p": evidence.p,
+        "is_significant": evidence.is_significant,
         "floor": evidence.floor,
+        "least_change": surface.least_change,
+        "known": None if surface.known is None else _acknowledgement(surface.known),
     }
 
 

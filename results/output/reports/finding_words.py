@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.judgement.findings import FindingClass, FindingState, Turn
+from results.judgement.findings import EVERYTHING, FindingClass, FindingState, Turn
 from results.judgement.outcomes import Change
 from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
@@ -89,8 +89,10 @@ def floor_in_words(finding: Finding) -> str:
 
 
 def scope_in_words(finding: Finding) -> str:
-    """Return `3 of 4` points; empty for a finding about everything."""
-    return f"{len(finding.points):,} of {finding.n_points:,}" if finding.points else ""
+    """Return `3 of 4` points, or that they are so together; empty for a finding about everything."""
+    if finding.points:
+        return f"{len(finding.points):,} of {finding.n_points:,}"
+    return "" if finding.benchmark == EVERYTHING else "together"
 
 
 def worst_in_words(finding: Finding) -> str:

@@ -222,8 +222,8 @@ def _floor_together(judgement: Judgement) -> list[str]:
     if not surfaces:
         return []
     size, n = visible_from(median(one.evidence.floor for one in surfaces), digits=1), len(surfaces)
-    where = f"half of {n:,} surfaces" if n > 1 else "the one surface"
-    return [f"One that all points of a surface share is invisible under {size} in {where}."]
+    where = f"half of the {n:,} surfaces" if n > 1 else "the one surface"
+    return [f"A change that all points of a surface share is seen from {size} on, in {where}."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:

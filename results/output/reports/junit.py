@@ -31,20 +31,26 @@ def gate_junit(judgement: Judgement) -> str:
     counts = judgement.count()
     # Without a failure of its own a gate that does not pass would look green.
     told = warnings(judgement) if exit_code(judgement) is ExitCode.NOTHING_COMPARABLE else []
-    together = judgement.together(Outcome.REGRESSION)
+    together = judgement.together(Outcome.REGRESSION, Outcome.KNOWN)
+    n_worse = sum(one.outcome is Outcome.REGRESSION for one in together)
     suite = ET.Element(
         "testsuite",
         name=f"fusebench gate {judgement.base_commit[:8]}..{judgement.head_commit[:8]}",
         tests=str(len(judgement.verdicts) + len(judgement.only_at_base) + len(told) + len(together)),
-        failures=str(counts[Outcome.REGRESSION] + len(together)),
+        failures=str(counts[Outcome.REGRESSION] + n_worse),
         errors=str(counts[Outcome.FAILED] + len(told)),
-        skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN]),
+        skipped=str(
+            len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN] + len(together) - n_worse
+        ),
     )
     for surface in together:
         row = surface.rows[0]
         case = _case(suite, row._replace(parameters=surface_parameters(row)))
-        message = change_in_words(surface.evidence.ratio)
-        ET.SubElement(case, "failure", message=message).text = together_in_words(surface)
+        if surface.outcome is Outcome.KNOWN:
+            ET.SubElement(case, "skipped", message=together_in_words(surface))
+        else:
+            message = change_in_words(surface.evidence.ratio)
+            ET.SubElement(case, "failure", message=message).text = together_in_words(surface)
     for verdict in judgement.verdicts:
         case = _case(suite, verdict.head)
         if verdict.outcome in {Outcome.FAILED, Outcome.REGRESSION}:
