@@ -16,7 +16,7 @@ from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.comparison.slow_rounds import with_slow_rounds
-from results.judgement.comparison.surfaces import compare_surfaces
+from results.judgement.comparison.surfaces import SHARE, compare_surfaces
 
 LEAST_CHANGE = 0.03
 SPEED = 0.65
@@ -121,7 +121,8 @@ def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
     """Judge one comparison that is drawn here."""
     pairs = pairs_of(scene, rng)
     pairs = with_slow_rounds(pairs) if scene.is_paired else pairs
-    compared = compare(pairs, is_paired=scene.is_paired, q=q)
+    has_surfaces = scene.is_paired and scene.has_controls
+    compared = compare(pairs, is_paired=scene.is_paired, q=(1 - SHARE) * q if has_surfaces else q)
     planted = found = false = 0
     of_points: set[object] = set()
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
@@ -132,7 +133,7 @@ def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
         false += not is_planted and is_called
         if is_planted and is_called:
             of_points.add(pair.surface)
-    for one in compare_surfaces(pairs, q=q) if scene.is_paired else ():
+    for one in compare_surfaces(pairs, q=q) if has_surfaces else ():
         surface = one.names[0][0] if isinstance(one.names[0], tuple) else None
         if one.is_significant and abs(math.log(one.ratio)) >= math.log1p(LEAST_CHANGE):
             is_planted = bool(scene.step) and isinstance(surface, int) and surface < scene.n_planted

@@ -19,6 +19,7 @@ from results.judgement.comparison.moderation import (
     priors_of,
     quantile_of_t,
 )
+from results.judgement.comparison.shared_noise import shared_shares
 from results.units import change_interval_in_words
 
 if TYPE_CHECKING:
@@ -110,12 +111,13 @@ def observe(pairs: Sequence[Pair], *, is_paired: bool = False, alike: Collection
     found, controls = differences_of(pairs, is_paired=is_paired)
     effects = np.array([one.log_ratio for one in found])
     statistics = _moderated(pairs, found, effects, alike)
+    with_shared = _with_shared_noise if is_paired else _with_runs
     return Observed(
         pairs=pairs,
         is_paired=is_paired,
         differences=found,
         effects=effects,
-        statistics=statistics if is_paired else _with_runs(pairs, found, effects, statistics),
+        statistics=with_shared(pairs, found, effects, statistics),
         controls=controls,
     )
 
@@ -200,6 +202,18 @@ def _pooled(effects: Numbers, factors: Numbers) -> Prior:
     # Halfway between a half that moved and a half that did not no noise is.
     sd = float(low if high > _GAP * low else (low + high) / 2) / quartile
     return Prior(sd=max(sd, _LEAST_POOLED_SD), dof=_DOF_OF_POOLED)
+
+
+def _with_shared_noise(
+    pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers, statistics: Moderated
+) -> Moderated:
+    """Let what the points of a surface share count once: many points know no more of it than their rounds do."""
+    shares = shared_shares(pairs)
+    share = np.array([shares.get(pair.testbed, 0.0) for pair in pairs])
+    own = np.array([float(one.dof) for one in found])
+    # Satterthwaite: of the sum of a part known by the moderated spread, and one known by the rounds alone.
+    dof = 1 / ((1 - share) ** 2 / statistics.dof + np.where(own > 0, share**2 / np.maximum(own, 1), 0.0))
+    return _of_se(effects, statistics.se, np.minimum(dof, statistics.dof))
 
 
 def _with_runs(

@@ -1,6 +1,7 @@
 """Moderated t statistics: the variance of each series is shrunk towards what is usual among many. Pure.
 
-Source: Smyth, *Linear models and empirical Bayes methods for assessing differential expression*, 2004, §6.
+Source: Smyth, *Linear models and empirical Bayes methods for assessing differential expression*, 2004, §6. That no
+statistic has more degrees of freedom than all series together is limma's (Ritchie et al. 2015).
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ class Prior:
     """Spread that is usual among series: standard deviation, and the degrees of freedom that it counts for.
 
     stray: what one move in a thousand of the testbed's series exceeds as one value alone lay apart, in standard
-    deviations of a move; 0 if unknown.
+    deviations of a move; 0 if unknown. pooled: degrees of freedom of all that told the spread; no statistic has more.
     """
 
     sd: float
     dof: float
     stray: float = 0.0
+    pooled: float = math.inf
 
 
 USUAL = Prior(sd=0.015, dof=4.0)
@@ -73,9 +75,12 @@ def priors_of(variances: Numbers, dof: Numbers, families: Sequence[Hashable]) ->
     excess = float(deviations @ deviations) / (len(deviations) - len(parts)) - float(np.mean(polygamma(1, half)))
     prior_dof = min(2 * _inverse_trigamma(excess), _MOST_DOF) if excess > 0 else _MOST_DOF
     shift = float(digamma(prior_dof / 2)) - math.log(prior_dof / 2)
+    by = {name: own.get(name, slice(None)) for name in names}
     return {
-        name: Prior(sd=math.exp((float(np.mean(logs[own.get(name, slice(None))])) + shift) / 2), dof=prior_dof)
-        for name in names
+        name: Prior(
+            sd=math.exp((float(np.mean(logs[of_name])) + shift) / 2), dof=prior_dof, pooled=float(dof[of_name].sum())
+        )
+        for name, of_name in by.items()
     }
 
 
@@ -90,8 +95,8 @@ def moderated(effects: Numbers, variances: Numbers, dof: Numbers, *, factors: Nu
     total = dof + prior.dof
     own = np.maximum(variances, LEAST_SD**2)
     shrunk = (dof * own + prior.dof * max(prior.sd, LEAST_SD) ** 2) / total
-    se = np.sqrt(shrunk * factors)
-    return Moderated(se=se, dof=total, p=2 * stdtr(total, -np.abs(effects) / se))
+    se, known = np.sqrt(shrunk * factors), np.minimum(total, prior.pooled)
+    return Moderated(se=se, dof=known, p=2 * stdtr(known, -np.abs(effects) / se))
 
 
 def quantile_of_t(dof: Numbers, level: Numbers | float) -> Numbers:

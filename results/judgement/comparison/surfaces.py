@@ -7,6 +7,7 @@ long as they do not vary together; what makes them do so is in the spread of the
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -113,7 +114,7 @@ def _prior(spread: Numbers, dof: Numbers, places: Sequence[int]) -> Prior:
     if len(places) < LEAST_SERIES:
         return _NOTHING
     [prior] = priors_of(spread[places], dof[places], [None] * len(places)).values()
-    return Prior(sd=prior.sd, dof=min(prior.dof, float(np.min(dof[places]))))
+    return replace(prior, dof=min(prior.dof, float(np.min(dof[places]))))
 
 
 def _means(pairs: Sequence[Pair]) -> list[_Mean]:
