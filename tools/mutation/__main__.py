@@ -27,7 +27,8 @@ MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
     "comparison.false_discoveries", "comparison.moderation", "comparison.relevant_changes", "comparison.slow_rounds",
-    "comparison.shared_noise", "comparison.surfaces", "winners", "changes.exact", "changes.surfaces", "explanation.causes", "explanation.classes",
+    "comparison.shared_noise", "comparison.surfaces", "winners", "changes.exact", "changes.surfaces",
+    "explanation.causes", "explanation.classes",
 )  # fmt: skip
 TESTS = (
     *(
