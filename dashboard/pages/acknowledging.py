@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from dash import dcc, html
 from flask import g, redirect, request
@@ -78,7 +79,11 @@ def _answer_to_form(store: Store, *, file: Path | None) -> Response:
         g.why_refused = f"a decision was not written: {error}"
         return _in_words(_why_not(error, file=file), status=400)
     logging.getLogger(__name__).warning("%s", written)
-    return redirect(f"/regressions?turn=all&state=all&class=all&finding={found.uid}", code=303)
+    project = found.finding.surface.project
+    # Only the finding's own: nothing that a form holds is written into an address.
+    chosen = {"project": project} if request.form.get("project") == project else {}
+    shown = urlencode({**chosen, "turn": "all", "state": "all", "class": "all", "finding": found.uid})
+    return redirect(f"/regressions?{shown}", code=303)
 
 
 def _log_refusal(response: Response) -> Response:
@@ -96,10 +101,13 @@ def refusal_of(file: Path | None) -> str | None:
     return NO_FILE if file is None else may_write(request)
 
 
-def decision_form(found: RankedFinding, *, refusal: str | None, taken_back: Sized = ()) -> Component:
+def decision_form(
+    found: RankedFinding, *, refusal: str | None, taken_back: Sized = (), is_project_chosen: bool = False
+) -> Component:
     """Build the form that acknowledges a finding, or takes that back; in its place `refusal`, in words.
 
-    taken_back: acknowledgements of it that hold no longer.
+    taken_back: acknowledgements of it that hold no longer. is_project_chosen: whether its project is the only one that
+    is shown, and is to stay so.
     """
     if refusal is not None:
         return html.P(f"Acknowledging: {refusal}.", className="detail")
@@ -117,6 +125,11 @@ def decision_form(found: RankedFinding, *, refusal: str | None, taken_back: Size
             *fields,
             dcc.Input(name="finding", type="hidden", value=found.uid),
             dcc.Input(name="seen", type="hidden", value=_mark_of(found, taken_back=taken_back)),
+            *(
+                [dcc.Input(name="project", type="hidden", value=found.finding.surface.project)]
+                if is_project_chosen
+                else []
+            ),
             *buttons,
         ],
         action=PATH,

@@ -186,7 +186,11 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
         )
         if drawing.chart
         else {},
-        "decision": decision_form(chosen, refusal=refusal, taken_back=drawing.taken_back) if chosen else [],
+        "decision": decision_form(
+            chosen, refusal=refusal, taken_back=drawing.taken_back, is_project_chosen=choice.project != ALL
+        )
+        if chosen
+        else [],
         "findings": findings_table(
             drawing.found,
             link_to=lambda uid: f"{PAGE.path}{_with_finding(query, uid)}",

@@ -54,6 +54,24 @@ def decide(store, file, *, given=None, **changes):
     return create_app(store, decisions=file).server.test_client().post("/regressions/decide", data=form, **HERE)
 
 
+@pytest.mark.parametrize("is_project_chosen", [False, True])
+def test_a_chosen_project_stays_chosen(own, tmp_path, is_project_chosen):
+    found = regressions_drawing_of(own, query="").found[0]
+    project = found.finding.surface.project
+    form = str(decision_form(found, refusal=None, is_project_chosen=is_project_chosen))
+    assert ("name='project'" in form) is is_project_chosen
+    given = {"project": project} if is_project_chosen else {}
+    answer = decide(own, tmp_path / "decisions.toml", **given)
+    assert (f"project={project}&" in answer.location) is is_project_chosen
+
+
+def test_no_other_name_gets_into_the_address(own, tmp_path):
+    answer = decide(own, tmp_path / "decisions.toml", project="x&finding=y\r\nSet-Cookie: a")
+    assert answer.status_code == 303
+    assert "project" not in answer.location
+    assert "Cookie" not in str(answer.headers)
+
+
 def test_a_finding_is_acknowledged_with_a_name_and_a_reason_and_taken_back(own, tmp_path):
     file = tmp_path / "decisions.toml"
     uid = regressions_drawing_of(own, query="").found[0].uid
