@@ -9,8 +9,8 @@ from tests.made_bisections import N, bisected, commit, found_in
 
 
 def test_it_follows_all_points_of_the_surface_to_the_commit(world):
-    world.sweep = replace(world.sweep, batches=tuple(range(1, 13)), operations=("linear", "mlp"))
-    world.noise, world.factor = 0.05, 1.07
+    world.sweep = replace(world.sweep, batches=tuple(range(1, 25)), operations=("linear", "mlp"))
+    world.noise, world.factor = 0.05, 1.06
     answer = bisected("--format", "json")
     assert answer.return_value == ExitCode.FINE, answer.output
     found = found_in(answer)
