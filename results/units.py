@@ -217,3 +217,9 @@ def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:
     exponent = max(min(3 * (int(power) // 3), max(PREFIXES)), min(PREFIXES))
     shift = int(power) - exponent
     return f"{float(mantissa) * 10**shift:.{max(0, digits - 1 - shift)}f}", exponent
+
+
+def change_range_in_words(low: float, high: float, *, ratio: float | None) -> str:
+    """Write the interval of a change as a phrase, `+4.8 to +13.7 %`: the unit once where both ends share it."""
+    first, last = change_interval_in_words(low, high, ratio=ratio)
+    return f"{first.removesuffix(' %') if last.endswith(' %') else first} to {last}"

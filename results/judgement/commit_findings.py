@@ -12,7 +12,7 @@ from results.judgement.findings import Finding, FindingClass, FindingState, Surf
 from results.judgement.outcomes import Change, Outcome
 from results.judgement.sides import surface_parameters
 from results.metrics import Direction, Precision
-from results.units import change_interval_in_words
+from results.units import change_range_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,11 +55,9 @@ def findings_of(judgement: Judgement) -> list[Finding]:
 def together_in_words(verdict: SurfaceVerdict) -> str:
     """Return the evidence of a surface that only its points together are certain of."""
     evidence, n = verdict.evidence, len(verdict.rows)
-    low, high = change_interval_in_words(*evidence.interval, ratio=evidence.ratio)
-    if high.endswith(" %"):
-        low = low.removesuffix(" %")
+    interval = change_range_in_words(*evidence.interval, ratio=evidence.ratio)
     points = f"all {n:,}" if n == verdict.n_points else f"{n:,} of {verdict.n_points:,}"
-    words = f"{points} points together: {low} to {high}, by {evidence.n_rounds} rounds"
+    words = f"{points} points together: {interval}, by {evidence.n_rounds} rounds"
     return words if verdict.known is None else f"{words}; {verdict.known.reason}"
 
 

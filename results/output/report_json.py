@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed: Classed = own_class) -> str:
     """Render everything but the unchanged series, which are counted. explained: why a finding is; classed: as what."""
-    counts = judgement.count()
+    counts, told = judgement.count(), judgement.together(*Outcome)
     return document_as_json(
         {
             "format": FINDINGS_FORMAT,
@@ -48,7 +48,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
                 finding_as_json(finding, explanation=explained(finding), class_=classed(finding))
                 for finding in findings_of(judgement)
             ],
-            "surfaces": [_surface(surface, told=judgement.together(*Outcome)) for surface in judgement.surfaces],
+            "surfaces": [_surface(surface, told=told) for surface in judgement.surfaces],
             "changes": [
                 _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
             ],

@@ -20,7 +20,7 @@ from results.judgement.comparison.moderation import (
     quantile_of_t,
 )
 from results.judgement.comparison.shared_noise import shared_shares
-from results.units import change_interval_in_words
+from results.units import change_range_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -59,13 +59,10 @@ class Evidence(NamedTuple):
     @property
     def words(self) -> str:
         """Interval of the ratio and by how many processes it is known."""
-        low, high = change_interval_in_words(*self.interval, ratio=self.ratio)
-        if high.endswith(" %"):
-            low = low.removesuffix(" %")
         n_base, n_head = self.difference.n_base, self.difference.n_head
         processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
         sure = "" if self.is_significant else "not certain: "
-        return f"{sure}{low} to {high}, by {processes}"
+        return f"{sure}{change_range_in_words(*self.interval, ratio=self.ratio)}, by {processes}"
 
 
 @dataclass(frozen=True, kw_only=True)
