@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from results.files.records import State
 from results.files.stacks import StackKind
-from results.judgement.commit_findings import findings_of, surface_of_row
+from results.judgement.commit_findings import findings_of
 from results.judgement.explanation import ProfiledCall, Subject, explain
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.sides import BASELINE
+from results.judgement.sides import BASELINE, surface_of
 from results.metrics import LATENCY, SWEEP_METRICS
 from results.queries import conditions_of, latest_points, profile_of, rows_by_ruler, run_with_profile, stacks_of
 from results.questions.revisions import have_equal_kernels
@@ -157,7 +157,7 @@ def _measured(judgement: Judgement) -> dict[Surface, list[Parameters]]:
     """Return the parameters of all points of each surface that were measured at both commits."""
     found: dict[Surface, list[Parameters]] = {}
     for verdict in judgement.verdicts:
-        found.setdefault(surface_of_row(verdict.head), []).append(verdict.head.parameters)
+        found.setdefault(surface_of(verdict.head), []).append(verdict.head.parameters)
     return found
 
 
@@ -193,7 +193,7 @@ def _worst_of(judgement: Judgement | None, finding: Finding) -> Verdict | None:
     found = (
         one
         for one in judgement.verdicts
-        if one.head.parameters == finding.points[0] and surface_of_row(one.head) == finding.surface
+        if one.head.parameters == finding.points[0] and surface_of(one.head) == finding.surface
     )
     return max(found, key=lambda verdict: verdict.size, default=None)
 

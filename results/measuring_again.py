@@ -10,14 +10,27 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from results.rows import PointRow
+    from results.rows import ParameterValue, PointRow
+
+    Value = str | int | float | bool | None
 
 AXES_FILE = "point.toml"
 BASELINE = "eager"
 _HASH = 12
 _SHORT_HASH = 10
+_DIM_OF_HIDDEN = 4
+_AXES = {
+    "pass": ("passes",),
+    "dtype": ("dtypes.cpu", "dtypes.cuda"),
+    "activation": ("activations.{operation}",),
+    "batch": ("batches",),
+    "hidden": ("hiddens",),
+    "dim": ("dims",),
+    "cache": ("caches",),
+}
+"""Keys of an axes file by the parameter that they list."""
 
 
 def run_again(rows: Sequence[PointRow], *, is_traced: bool = False) -> tuple[str, ...]:
@@ -38,21 +51,30 @@ def run_again(rows: Sequence[PointRow], *, is_traced: bool = False) -> tuple[str
 
 def compare_again(revisions: tuple[str, str], point: PointRow) -> str:
     """Return one line that measures `point`, and eager beside it, at both commits in the same minutes."""
-    contenders = dict.fromkeys((BASELINE, point.contender))
-    base, head = (revision[:_HASH] for revision in revisions)
-    written = shlex.join(["printf", r"%s\n", *_axes([point], contenders=list(contenders))])
-    compared = shlex.join(["fusebench", "ab", base, head, "--axes", AXES_FILE])
-    return f"{written} > {AXES_FILE} && FUSEBENCH_THREADS={point.threads} {compared}"
+    axes = _axes([point], contenders=list(dict.fromkeys((BASELINE, point.contender))))
+    return _compared(revisions, axes, threads=point.threads)
 
 
-def compare_surface_again(revisions: tuple[str, str], *, operation: str, contender: str, pass_: object) -> str:
-    """Return one line that measures a contender's points of an operation, and eager's, at both commits.
+def compare_surface_again(
+    revisions: tuple[str, str], *, operation: str, contender: str, points: Iterable[Sequence[ParameterValue]]
+) -> str:
+    """Return one line that measures a contender's `points` of an operation, and eager's, at both commits.
 
-    They are those of the axes that it has by default: which others were measured is more than a line holds.
+    An axes file lists each parameter by itself: points that it adds to those of a sweep with gaps are measured, too.
     """
-    base, head = (revision[:_HASH] for revision in revisions)
-    of_pass = () if pass_ is None else ("--pass", str(pass_))
-    return shlex.join(["fusebench", "ab", base, head, "--operation", operation, "--provider", contender, *of_pass])
+    values: dict[str, dict[Value, None]] = {}
+    hiddens: set[tuple[Value, Value]] = set()
+    for point in points:
+        of_point: dict[str, Value] = {one.name: one.value for one in point}
+        hiddens.add((of_point.get("dim"), of_point.get("hidden")))
+        for name, value in of_point.items():
+            values.setdefault(name, {})[value] = None
+    if all(isinstance(hidden, int) and dim == max(1, hidden // _DIM_OF_HIDDEN) for dim, hidden in hiddens):
+        values.pop("dim", None)  # as it is by default; each with each hidden would be more
+    contenders = list(dict.fromkeys((BASELINE, contender)))
+    axes = _lines(operation, contenders, {name: list(each) for name, each in values.items()})
+    threads = list(values.get("threads", ()))
+    return _compared(revisions, axes, threads=threads[0] if len(threads) == 1 else None)
 
 
 def axes_of(rows: Sequence[PointRow]) -> tuple[str, ...]:
@@ -60,13 +82,27 @@ def axes_of(rows: Sequence[PointRow]) -> tuple[str, ...]:
     return _axes(rows, contenders=list(dict.fromkeys(one.contender for one in rows)))
 
 
+def _compared(revisions: tuple[str, str], axes: Sequence[str], *, threads: Value) -> str:
+    base, head = (revision[:_HASH] for revision in revisions)
+    written = shlex.join(["printf", r"%s\n", *axes])
+    compared = shlex.join(["fusebench", "ab", base, head, "--axes", AXES_FILE])
+    of_threads = "" if threads is None else f"FUSEBENCH_THREADS={threads} "
+    return f"{written} > {AXES_FILE} && {of_threads}{compared}"
+
+
 def _axes(rows: Sequence[PointRow], *, contenders: list[str]) -> tuple[str, ...]:
     row = rows[0]
-    axes = {
-        "operations": [row.operation], "providers": contenders,
-        "passes": [row.pass_], "dtypes.cpu": [row.dtype], "dtypes.cuda": [row.dtype],
-        f"activations.{row.operation}": [row.activation or "none"],
-        "batches": [row.batch], "hiddens": [row.hidden], "dims": [row.dim], "caches": [row.cache],
+    values: dict[str, list[Value]] = {
+        "pass": [row.pass_], "dtype": [row.dtype], "activation": [row.activation], "batch": [row.batch],
+        "hidden": [row.hidden], "dim": [row.dim], "cache": [row.cache],
     }  # fmt: skip
+    return _lines(row.operation, contenders, values)
+
+
+def _lines(operation: str, contenders: Sequence[str], values: Mapping[str, Sequence[Value]]) -> tuple[str, ...]:
+    axes: dict[str, Sequence[Value]] = {"operations": [operation], "providers": contenders}
+    for name, keys in _AXES.items():
+        for key in keys if name in values else ():
+            axes[key.format(operation=operation)] = ["none" if value is None else value for value in values[name]]
     # A list of JSON is one of TOML, too; what names hold stays on its line and in its quotes.
-    return tuple(f"{name} = {json.dumps(values)}" for name, values in axes.items())
+    return tuple(f"{name} = {json.dumps(listed)}" for name, listed in axes.items())

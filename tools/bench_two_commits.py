@@ -9,14 +9,18 @@ import argparse
 import math
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results.judgement.comparison.evidence import compare
+from results.judgement.comparison.evidence import observe, weigh
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.comparison.slow_rounds import with_slow_rounds
 from results.judgement.comparison.surfaces import SHARE, compare_surfaces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEAST_CHANGE = 0.03
 SPEED = 0.65
@@ -28,7 +32,8 @@ class Scene:
     """What is simulated: points in surfaces, each shape with an eager control, measured in rounds by two processes.
 
     noise: of a series in a process, relative; machine: of all series in a process; local: of a shape in a process,
-    control and contenders alike. spread: how the noise differs between series, sd of its log. tails: degrees of
+    control and contenders alike; shared: of all points of a surface of contenders in a process, which eager's part does
+    not tell. spread: how the noise differs between series, sd of its log. tails: degrees of
     freedom of the noise, None for normal. step: planted on `n_planted` surfaces. is_paired: A/B in rounds; else each
     commit has a run of its own, with `between_runs` as noise of a series in a run. slow: share of the visits of a shape
     in which the machine runs at `SPEED`, which is seen; a series takes that part of it up, control and contenders
@@ -41,6 +46,7 @@ class Scene:
     noise: float = 0.01
     machine: float = 0.02
     local: float = 0.0
+    shared: float = 0.0
     spread: float = 0.2
     tails: int | None = None
     step: float = 0.0
@@ -76,13 +82,13 @@ def pairs_of(scene: Scene, rng: np.random.Generator) -> list[Pair]:
     is_slow = rng.random((scene.n_points, *shape)) < scene.slow
     pairs = []
 
-    def drawn(point: int, shift: float) -> tuple[tuple[Process, ...], ...]:
+    def drawn(point: int, shift: float, shared: NDArray[np.float64]) -> tuple[tuple[Process, ...], ...]:
         slow = is_slow[point]
         sd = np.where(slow, scene.slow_noise, scene.noise) * math.exp(rng.normal(0, scene.spread))
         scale = 1.0 if scene.tails is None else math.sqrt((scene.tails - 2) / scene.tails)
         noise = rng.normal(size=shape) if scene.tails is None else rng.standard_t(scene.tails, shape) * scale
         of_run = rng.normal(0, scene.between_runs, (2, 1))
-        logs = sd * noise + of_run + machine + locals_[point] + np.array([[0.0], [shift]])
+        logs = sd * noise + of_run + machine + locals_[point] + shared + np.array([[0.0], [shift]])
         logs -= slow * math.log(SPEED) * (1 + rng.normal(0, scene.response))
         return tuple(
             tuple(
@@ -101,13 +107,14 @@ def pairs_of(scene: Scene, rng: np.random.Generator) -> list[Pair]:
 
     if scene.has_controls:
         for point in range(scene.n_points):
-            base, head = drawn(point, 0.0)
+            base, head = drawn(point, 0.0, np.zeros(shape))
             name = ("eager", point)
             pairs.append(Pair(name=name, testbed="t", surface="eager", base=base, head=head, is_control=True))
     for surface in range(scene.n_surfaces):
         shift = math.log1p(scene.step) if surface < scene.n_planted else 0.0
+        shared = rng.normal(0, scene.shared, shape) if scene.shared else np.zeros(shape)
         for point in range(scene.n_points):
-            base, head = drawn(point, shift)
+            base, head = drawn(point, shift, shared)
             control = ("eager", point) if scene.has_controls else None
             pairs.append(
                 Pair(
@@ -122,7 +129,8 @@ def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
     pairs = pairs_of(scene, rng)
     pairs = with_slow_rounds(pairs) if scene.is_paired else pairs
     has_surfaces = scene.is_paired and scene.has_controls
-    compared = compare(pairs, is_paired=scene.is_paired, q=(1 - SHARE) * q if has_surfaces else q)
+    observed = observe(pairs, is_paired=scene.is_paired)
+    compared = weigh(observed, q=(1 - SHARE) * q if has_surfaces else q)
     planted = found = false = 0
     of_points: set[object] = set()
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
@@ -133,7 +141,7 @@ def score_of(scene: Scene, rng: np.random.Generator, *, q: float = Q) -> Score:
         false += not is_planted and is_called
         if is_planted and is_called:
             of_points.add(pair.surface)
-    for one in compare_surfaces(pairs, q=q) if has_surfaces else ():
+    for one in compare_surfaces(pairs, observed.differences, q=q) if has_surfaces else ():
         surface = one.names[0][0] if isinstance(one.names[0], tuple) else None
         if one.is_significant and abs(math.log(one.ratio)) >= math.log1p(LEAST_CHANGE):
             is_planted = bool(scene.step) and isinstance(surface, int) and surface < scene.n_planted
@@ -165,6 +173,11 @@ SCENES = {
     "noise differs fourfold": Scene(spread=0.7),
     "t3 tails": Scene(tails=3),
     "a shape's own drift 1.5 %": Scene(local=0.015),
+    "0.5 % that a surface's points share": Scene(shared=0.005),
+    "1 % that a surface's points share": Scene(shared=0.01),
+    "1 % shared, 3 rounds": Scene(shared=0.01, rounds=3),
+    "1 % shared, 11 rounds": Scene(shared=0.01, rounds=11),
+    "3 % of 2 surfaces of 60 points shared": Scene(shared=0.03, n_surfaces=2, n_points=60, n_planted=1),
     "half of the visits slow": Scene(slow=0.5),
     "half slow, taken up to 10 %": Scene(slow=0.5, response=0.1),
     "half slow, 5 % noise then": Scene(slow=0.5, slow_noise=0.05),

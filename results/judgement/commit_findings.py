@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.judgement.comparison.relevant_changes import size_of
-from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
+from results.judgement.findings import Finding, FindingClass, FindingState, Turn
 from results.judgement.outcomes import Change, Outcome
-from results.judgement.sides import surface_parameters
+from results.judgement.sides import surface_of
 from results.metrics import Direction, Precision
 from results.units import change_range_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from results.judgement.findings import Surface
     from results.judgement.outcomes import Judgement, SurfaceVerdict, Verdict
-    from results.rows import SeriesValueRow
 
 _OF_OUTCOME = {
     Outcome.FAILED: Turn.FAILED,
@@ -40,7 +40,7 @@ def findings_of(judgement: Judgement) -> list[Finding]:
     of_surface: dict[tuple[Surface, Turn, bool], list[Verdict]] = {}
     n_points: dict[Surface, int] = {}
     for verdict in judgement.verdicts:
-        surface = surface_of_row(verdict.head)
+        surface = surface_of(verdict.head)
         n_points[surface] = n_points.get(surface, 0) + 1
         if (turn := _turn(verdict)) is not None:
             of_surface.setdefault((surface, turn, verdict.known is not None), []).append(verdict)
@@ -65,8 +65,8 @@ def undecided_of(judgement: Judgement) -> list[Finding]:
     """Return one finding for each surface with undecided series; the largest change first, suspected all of them."""
     of_surface: dict[Surface, list[Verdict]] = {}
     for verdict in judgement.with_outcome(Outcome.UNDECIDED):
-        of_surface.setdefault(surface_of_row(verdict.head), []).append(verdict)
-    n_points = Counter(surface_of_row(verdict.head) for verdict in judgement.verdicts)
+        of_surface.setdefault(surface_of(verdict.head), []).append(verdict)
+    n_points = Counter(surface_of(verdict.head) for verdict in judgement.verdicts)
     return [
         replace(
             _finding(judgement, surface, Turn.CHANGED, verdicts, n_points=n_points[surface]),
@@ -118,7 +118,7 @@ def _finding(
 def _finding_together(judgement: Judgement, verdict: SurfaceVerdict) -> Finding:
     is_known = verdict.outcome is Outcome.KNOWN
     return Finding(
-        surface=surface_of_row(verdict.rows[0]),
+        surface=surface_of(verdict.rows[0]),
         points=(),
         n_points=verdict.n_points,
         last_good=judgement.base_commit,
@@ -139,15 +139,3 @@ def _class(judgement: Judgement) -> FindingClass | None:
     if not judgement.is_paired:
         return None
     return FindingClass.STACK if judgement.base_commit == judgement.head_commit else FindingClass.CODE
-
-
-def surface_of_row(row: SeriesValueRow) -> Surface:
-    """Return the surface that a value is of a point of."""
-    return Surface(
-        project=row.project,
-        machine=row.machine,
-        environment=row.environment,
-        benchmark=row.benchmark,
-        metric=row.metric,
-        shared=surface_parameters(row),
-    )

@@ -15,7 +15,7 @@ from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
 from results.units import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.comparison.surfaces import SurfaceEvidence
@@ -86,16 +86,12 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
 def verdicts_on_surfaces(verdicts: Sequence[Verdict], found: Sequence[SurfaceEvidence]) -> tuple[SurfaceVerdict, ...]:
     """Judge the points of each surface together; `verdicts`: on all series, which the evidence names by id."""
     of_series = {verdict.head.series_id: verdict for verdict in verdicts}
-    n_points = Counter(_surface_of(verdict.head) for verdict in verdicts)
+    n_points = Counter(surface_of(verdict.head) for verdict in verdicts)
     told = [[of_series[name] for name in one.names if isinstance(name, int)] for one in found]
     return tuple(
-        _verdict_on_surface(points, one, n_points=n_points[_surface_of(points[0].head)])
+        _verdict_on_surface(points, one, n_points=n_points[surface_of(points[0].head)])
         for points, one in zip(told, found, strict=True)
     )
-
-
-def _surface_of(row: SeriesValueRow) -> Hashable:
-    return row.project, row.machine, row.environment, surface_of(row)
 
 
 def _verdict_on_surface(verdicts: Sequence[Verdict], evidence: SurfaceEvidence, *, n_points: int) -> SurfaceVerdict:

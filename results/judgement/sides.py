@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from results.files.disturbances import is_slowness_alone
 from results.files.records import State
 from results.judgement.comparison.processes import Pair, Process
+from results.judgement.findings import Surface
 from results.metrics import SWEEP_METRICS
 from results.rows import OF_CONTENDER, ProcessValue
 
@@ -155,9 +156,16 @@ def is_control(row: SeriesRow | SeriesValueRow) -> bool:
     return parameters.get("provider") == BASELINE and is_plain
 
 
-def surface_of(row: SeriesValueRow) -> tuple[object, ...]:
-    """Return what the points that are judged together share."""
-    return (row.benchmark, row.metric, row.version, *surface_parameters(row))
+def surface_of(row: SeriesRow | SeriesValueRow) -> Surface:
+    """Return the surface that a series is a point of; points of one are judged together."""
+    return Surface(
+        project=row.project,
+        machine=row.machine,
+        environment=row.environment,
+        benchmark=row.benchmark,
+        metric=row.metric,
+        shared=surface_parameters(row),
+    )
 
 
 def surface_parameters(row: SeriesRow | SeriesValueRow) -> tuple[ParameterValue, ...]:

@@ -116,7 +116,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
     # On another stack no series tells what the machine does to all points at once.
-    surfaces = verdicts_on_surfaces(verdicts, compare_surfaces(pairs, q=q)) if is_paired and has_controls else ()
+    together = compare_surfaces(pairs, observed.differences, q=q) if is_paired and has_controls else []
+    surfaces = verdicts_on_surfaces(verdicts, together)
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)

@@ -12,7 +12,7 @@ import numpy as np
 from results.files.records import State
 from results.judgement.bisection.search import Answer
 from results.judgement.bisection.target import Key, Kind, Target, key_of
-from results.judgement.comparison.differences import corrected_rounds
+from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.moderation import LEAST_SD, USUAL, quantile_of_t
 from results.judgement.comparison.slow_rounds import with_slow_rounds
 from results.judgement.sides import pair_of, sides_of, with_controls
@@ -123,9 +123,10 @@ def _weighted_rounds(
     ]
     keys = {series_id: key_of(side.row) for series_id, side in after.items()}
     pairs = with_slow_rounds(with_controls(pairs, {series_id: side.row for series_id, side in after.items()}))
+    differences, _ = differences_of(pairs, is_paired=True)
     followed = [
-        (weights[key], rounds)
-        for pair, rounds in zip(pairs, corrected_rounds(pairs), strict=True)
+        (weights[key], difference.rounds)
+        for pair, difference in zip(pairs, differences, strict=True)
         if isinstance(pair.name, int) and (key := keys[pair.name]) in weights
     ]
     if len(followed) < len(weights):

@@ -18,9 +18,9 @@ from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.newest import BASELINE
-from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
+from results.judgement.changes.surfaces import Member, findings_from, timeline_of
 from results.judgement.comparison.relevant_changes import differs
-from results.judgement.sides import is_control
+from results.judgement.sides import is_control, surface_of
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
 

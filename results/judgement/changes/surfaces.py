@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.sides import surface_parameters
+from results.judgement.sides import surface_of
 from results.metrics import Direction
 from results.units import counted
 
@@ -79,18 +79,6 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
         rows=rows,
         known={(change.series_id, change.commit): change.reason for change in known},
         beside=table.beside,
-    )
-
-
-def surface_of(series: SeriesRow) -> Surface:
-    """Return the surface that a series is a point of."""
-    return Surface(
-        project=series.project,
-        machine=series.machine,
-        environment=series.environment,
-        benchmark=series.benchmark,
-        metric=series.metric,
-        shared=surface_parameters(series),
     )
 
 

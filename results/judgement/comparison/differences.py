@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from results.judgement.comparison.processes import ProcessKey
 
 _LEAST_DOF_OF_SLOPE = 10
+_NO_ROUNDS: Mapping[int, float] = MappingProxyType({})
 
 
 class Difference(NamedTuple):
@@ -25,7 +27,8 @@ class Difference(NamedTuple):
 
     variance: of one observation, a process or a round of two, with `dof` degrees of freedom; factor: the variance of
     `log_ratio` over it. within: variance of `log_ratio` by samples alone, where no process was repeated. n_base,
-    n_head: processes that count. is_disturbed: whether a side has none that was undisturbed.
+    n_head: processes that count. is_disturbed: whether a side has none that was undisturbed. rounds: where processes
+    are paired, the log ratio by round, from 0, of those of which neither half was disturbed.
     """
 
     log_ratio: float
@@ -36,6 +39,16 @@ class Difference(NamedTuple):
     n_base: int
     n_head: int
     is_disturbed: bool
+    rounds: Mapping[int, float] = _NO_ROUNDS
+
+
+class _Sides(NamedTuple):
+    """Processes of one series that count, and the numbers of their rounds, if they were measured in such."""
+
+    base: Sequence[Process]
+    head: Sequence[Process]
+    is_disturbed: bool
+    numbers: Sequence[int] = ()
 
 
 def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Difference], dict[Hashable, Controls]]:
@@ -43,31 +56,6 @@ def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Diff
 
     is_paired: the n-th processes of base and head were measured in one round, one after the other.
     """
-    controls, slopes = _machine_parts(pairs, is_paired=is_paired)
-    found = [
-        _difference(pair, controls[pair.testbed], slopes[pair.testbed, pair.surface], is_paired=is_paired)
-        for pair in pairs
-    ]
-    return found, controls
-
-
-def corrected_rounds(pairs: Sequence[Pair]) -> list[dict[int, float]]:
-    """Return the log ratio of each pair by round, from 0, the machine's part taken out; undisturbed rounds alone."""
-    controls, slopes = _machine_parts(pairs, is_paired=True)
-    found = []
-    for pair in pairs:
-        control, slope = controls[pair.testbed], slopes[pair.testbed, pair.surface]
-        rounds = enumerate(zip(pair.base, pair.head, strict=False))
-        calm = [(number, each) for number, each in rounds if not any(one.is_disturbed for one in each)]
-        logs = {number: _logs(each, pair, control, slope) for number, each in calm}
-        found.append({number: after - before for number, (before, after) in logs.items()})
-    return found
-
-
-def _machine_parts(
-    pairs: Sequence[Pair], *, is_paired: bool
-) -> tuple[dict[Hashable, Controls], dict[tuple[Hashable, Hashable], float]]:
-    """Return the controls of each testbed, and the share of them that each surface follows."""
     of_testbed: dict[Hashable, list[Pair]] = {}
     of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
     for pair in pairs:
@@ -75,18 +63,24 @@ def _machine_parts(
         of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
     controls = {testbed: controls_of(each) for testbed, each in of_testbed.items()}
     slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
-    return controls, slopes
+    found = [
+        _difference(pair, controls[pair.testbed], slopes[pair.testbed, pair.surface], is_paired=is_paired)
+        for pair in pairs
+    ]
+    return found, controls
 
 
 def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
     if len(pair.base) == len(pair.head) == 1:  # as of most series, and told in a fifth of the time
-        return _of_one_process_each(pair, controls, slope, factor=1.0 if is_paired else 2.0)
-    base, head, is_disturbed = _sides(pair, is_paired=is_paired)
-    before, after = _logs(base, pair, controls, slope), _logs(head, pair, controls, slope)
+        return _of_one_process_each(pair, controls, slope, is_paired=is_paired)
+    sides = _sides(pair, is_paired=is_paired)
+    before, after = (_logs(side, pair, controls, slope) for side in (sides.base, sides.head))
     n_base, n_head = len(before), len(after)
+    rounds = _NO_ROUNDS
     if is_paired:
         ratios = [later - earlier for earlier, later in zip(before, after, strict=True)]
         variance, dof, factor = _variance(ratios), n_base - 1, 1 / n_base
+        rounds = _NO_ROUNDS if sides.is_disturbed else dict(zip(sides.numbers, ratios, strict=True))
     else:
         dof = n_base + n_head - 2
         sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
@@ -96,14 +90,15 @@ def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool
         variance=variance,
         dof=dof,
         factor=factor,
-        within=0.0 if dof else base[0].within_sd ** 2 + head[0].within_sd ** 2,
+        within=0.0 if dof else sides.base[0].within_sd ** 2 + sides.head[0].within_sd ** 2,
         n_base=n_base,
         n_head=n_head,
-        is_disturbed=is_disturbed,
+        is_disturbed=sides.is_disturbed,
+        rounds=rounds,
     )
 
 
-def _of_one_process_each(pair: Pair, controls: Controls, slope: float, *, factor: float) -> Difference:
+def _of_one_process_each(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
     [before], [after] = pair.base, pair.head
     log_before, log_after = before.log, after.log
     if controls.deviations:
@@ -111,18 +106,25 @@ def _of_one_process_each(pair: Pair, controls: Controls, slope: float, *, factor
         log_after -= _of_machine(after, pair, controls, slope)
     within = before.within_sd**2 + after.within_sd**2
     is_disturbed = before.is_disturbed or after.is_disturbed
-    return Difference(log_after - log_before, 0.0, 0, factor, within, 1, 1, is_disturbed)
+    log_ratio = log_after - log_before
+    rounds = {0: log_ratio} if is_paired and not is_disturbed else _NO_ROUNDS
+    return Difference(log_ratio, 0.0, 0, 1.0 if is_paired else 2.0, within, 1, 1, is_disturbed, rounds)
 
 
-def _sides(pair: Pair, *, is_paired: bool) -> tuple[Sequence[Process], Sequence[Process], bool]:
-    """Return the processes that count at base and head: of rounds those of which neither half was disturbed."""
+def _sides(pair: Pair, *, is_paired: bool) -> _Sides:
+    """Return the processes that count: of rounds those of which neither half was disturbed, else all of them."""
     if not is_paired:
         base, head = counted(pair.base), counted(pair.head)
-        return base, head, base[0].is_disturbed or head[0].is_disturbed  # then all of them are
-    rounds = list(zip(pair.base, pair.head, strict=False))
-    calm = [each for each in rounds if not any(one.is_disturbed for one in each)]
+        return _Sides(base, head, is_disturbed=base[0].is_disturbed or head[0].is_disturbed)  # then all of them are
+    rounds = list(enumerate(zip(pair.base, pair.head, strict=False)))
+    calm = [(number, each) for number, each in rounds if not any(one.is_disturbed for one in each)]
     chosen = calm or rounds
-    return [each[0] for each in chosen], [each[1] for each in chosen], not calm
+    return _Sides(
+        base=[base for _, (base, _) in chosen],
+        head=[head for _, (_, head) in chosen],
+        is_disturbed=not calm,
+        numbers=[number for number, _ in chosen],
+    )
 
 
 def _logs(side: Sequence[Process], pair: Pair, controls: Controls, slope: float) -> list[float]:
@@ -178,18 +180,18 @@ def _repeated(
             np.array([deviations[one.key] for one in side]) - levels,
         )
 
-    base, head, _ = _sides(pair, is_paired=is_paired)
+    sides = _sides(pair, is_paired=is_paired)
     if is_paired:
         rounds = [
             (one, other)
-            for one, other in zip(base, head, strict=True)
+            for one, other in zip(sides.base, sides.head, strict=True)
             if one.key in deviations and other.key in deviations
         ]
         if not rounds:
             return []
         before, after = (parts([each[i] for each in rounds]) for i in (0, 1))
         return [(after[0] - before[0], after[1] - before[1])]
-    known = [[one for one in side if one.key in deviations] for side in (base, head)]
+    known = [[one for one in side if one.key in deviations] for side in (sides.base, sides.head)]
     return [parts(side) for side in known if side]
 
 

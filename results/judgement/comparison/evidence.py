@@ -205,7 +205,7 @@ def _with_shared_noise(
     pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers, statistics: Moderated
 ) -> Moderated:
     """Let what the points of a surface share count once: many points know no more of it than their rounds do."""
-    shares = shared_shares(pairs)
+    shares = shared_shares(pairs, found)
     share = np.array([shares.get(pair.testbed, 0.0) for pair in pairs])
     own = np.array([float(one.dof) for one in found])
     # Satterthwaite: of the sum of a part known by the moderated spread, and one known by the rounds alone.

@@ -9,27 +9,27 @@ from __future__ import annotations
 from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
-from results.judgement.comparison.differences import corrected_rounds
-
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
+    from results.judgement.comparison.differences import Difference
     from results.judgement.comparison.processes import Pair
 
 LEAST_POINTS = 3
 """Of fewer points of a surface nothing is known of what they share."""
 
 
-def shared_shares(pairs: Sequence[Pair]) -> dict[Hashable, float]:
+def shared_shares(pairs: Sequence[Pair], differences: Sequence[Difference]) -> dict[Hashable, float]:
     """Return the share of the variance between rounds that points of a surface have in common, by testbed, 0 to 1.
 
-    pairs: measured in rounds. By how much more the mean over a surface's points varies than that of as many independent
-    ones, over all surfaces of the testbed. A testbed of which nothing is known is left out.
+    pairs: measured in rounds, with the difference of each. By how much more the mean over a surface's points varies
+    than that of as many independent ones, over all surfaces of the testbed. A testbed of which nothing is known is
+    left out.
     """
-    surfaces: dict[tuple[Hashable, Hashable], list[dict[int, float]]] = {}
-    for pair, rounds in zip(pairs, corrected_rounds(pairs), strict=True):
-        if len(rounds) > 1 and not pair.is_control:
-            surfaces.setdefault((pair.testbed, pair.surface), []).append(rounds)
+    surfaces: dict[tuple[Hashable, Hashable], list[Mapping[int, float]]] = {}
+    for pair, difference in zip(pairs, differences, strict=True):
+        if len(difference.rounds) > 1 and not pair.is_control:
+            surfaces.setdefault((pair.testbed, pair.surface), []).append(difference.rounds)
     sums: dict[Hashable, tuple[float, float]] = {}
     for (testbed, _), points in surfaces.items():
         if len(points) >= LEAST_POINTS and (parts := _shared_and_whole(points)) is not None:
@@ -38,7 +38,7 @@ def shared_shares(pairs: Sequence[Pair]) -> dict[Hashable, float]:
     return {testbed: min(1.0, max(0.0, shared / whole)) for testbed, (shared, whole) in sums.items() if whole}
 
 
-def _shared_and_whole(points: Sequence[dict[int, float]]) -> tuple[float, float] | None:
+def _shared_and_whole(points: Sequence[Mapping[int, float]]) -> tuple[float, float] | None:
     """Return the variance that points share, without what chance gives their mean, and that of one of them."""
     numbers = set.intersection(*(set(rounds) for rounds in points))
     if len(numbers) < 2:

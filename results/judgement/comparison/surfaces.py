@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from results.judgement.comparison.differences import corrected_rounds
 from results.judgement.comparison.evidence import CONFIDENCE, POWER, ratios_of
 from results.judgement.comparison.false_discoveries import benjamini_hochberg
 from results.judgement.comparison.moderation import LEAST_SERIES, Prior, moderated, priors_of, quantile_of_t
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from results.judgement.comparison.differences import Difference
     from results.judgement.comparison.processes import Pair
 
     Numbers = NDArray[np.float64]
@@ -66,13 +66,13 @@ class _Mean(NamedTuple):
     factor: float
 
 
-def compare_surfaces(pairs: Sequence[Pair], *, q: float) -> list[SurfaceEvidence]:
+def compare_surfaces(pairs: Sequence[Pair], differences: Sequence[Difference], *, q: float) -> list[SurfaceEvidence]:
     """Return the evidence of each surface of LEAST_POINTS or more that LEAST_ROUNDS or more tell of.
 
-    pairs: measured in rounds; control series are no surface. q: share of false findings among points and surfaces, of
-    which these have SHARE.
+    pairs: measured in rounds, with the difference of each; control series are no surface. q: share of false findings
+    among points and surfaces, of which these have SHARE.
     """
-    found = _means(pairs)
+    found = _means(pairs, differences)
     if not found:
         return []
     effects = np.array([one.log_ratio for one in found])
@@ -117,12 +117,12 @@ def _prior(spread: Numbers, dof: Numbers, places: Sequence[int]) -> Prior:
     return replace(prior, dof=min(prior.dof, float(np.min(dof[places]))))
 
 
-def _means(pairs: Sequence[Pair]) -> list[_Mean]:
+def _means(pairs: Sequence[Pair], differences: Sequence[Difference]) -> list[_Mean]:
     """Return the mean over the points of each surface, by the rounds that at least LEAST_KNOWN of them know."""
-    members: dict[tuple[Hashable, Hashable], list[tuple[Hashable, dict[int, float]]]] = {}
-    for pair, rounds in zip(pairs, corrected_rounds(pairs), strict=True):
-        if rounds and not pair.is_control:
-            members.setdefault((pair.testbed, pair.surface), []).append((pair.name, rounds))
+    members: dict[tuple[Hashable, Hashable], list[tuple[Hashable, Mapping[int, float]]]] = {}
+    for pair, difference in zip(pairs, differences, strict=True):
+        if difference.rounds and not pair.is_control:
+            members.setdefault((pair.testbed, pair.surface), []).append((pair.name, difference.rounds))
     found = []
     for (testbed, _), each in members.items():
         n_known = Counter(number for _, rounds in each for number in rounds)

@@ -122,7 +122,7 @@ def explain(subject: Subject) -> Explanation:
         scope=None
         if finding is None or not finding.points
         else scope_of(finding.points, subject.measured, n_points=finding.n_points),
-        command=command_of(subject.revisions, head or base, finding),
+        command=command_of(subject.revisions, head or base, finding, subject.measured),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import polygamma, stdtrit
 
-from results.judgement.comparison.differences import corrected_rounds
+from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.moderation import Prior, _inverse_trigamma, quantile_of_t
 from results.judgement.comparison.processes import Pair, Process
@@ -20,6 +20,10 @@ def pair(base, head, **changes):
 
     found = Pair(name="p", testbed="t", surface="s", base=side("base", base), head=side("head", head))
     return found._replace(**{name: each for name, each in changes.items() if name != "own_runs"})
+
+
+def rounds_of(pairs):
+    return [one.rounds for one in differences_of(pairs, is_paired=True)[0]]
 
 
 @pytest.mark.parametrize("value", [1e-6, 1.5e-6, 1e-4, 0.01, 0.5, 1.0, 1.6449340668, 30.0, 1e4, 1e6, 1e7])
@@ -55,14 +59,14 @@ def test_rounds_are_told_without_the_machines_part_and_without_disturbed_ones():
     ]
     ours = pair([5.0, 5.5, 5.0], [6.3, 5.8, 5.5])
     spoilt = tuple(one._replace(is_disturbed=one.visit == 1) for one in ours.head)
-    found = corrected_rounds([*controls, ours, ours._replace(name="q", head=spoilt)])
+    found = rounds_of([*controls, ours, ours._replace(name="q", head=spoilt)])
     assert found[-2] == pytest.approx({0: 0.3, 1: 0.3, 2: 0.3})
     assert found[-1] == pytest.approx({0: 0.3, 2: 0.3})
     assert found[0] == pytest.approx({0: 0.0, 1: 0.0, 2: 0.0})
 
 
 def test_rounds_that_only_one_side_has_are_left_out():
-    [found] = corrected_rounds([pair([5.0, 5.0, 5.0], [5.5, 5.6])])
+    [found] = rounds_of([pair([5.0, 5.0, 5.0], [5.5, 5.6])])
     assert found == pytest.approx({0: 0.5, 1: 0.6})
 
 
@@ -71,7 +75,7 @@ def test_the_share_of_a_control_is_told_by_rounds():
     own = np.random.default_rng(4).normal(0, 1, 8)
     control = pair([0.0] * 8, list(own))._replace(name="c", is_control=True, surface="eager")
     ours = pair([0.0] * 8, [1.0 + 0.5 * x for x in own])._replace(control="c")
-    found = corrected_rounds([control, ours])[1]
+    found = rounds_of([control, ours])[1]
     assert list(found.values()) == pytest.approx([1.0 - 0.5 * x for x in own])
 
 

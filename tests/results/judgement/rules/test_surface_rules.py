@@ -14,10 +14,10 @@ from results.judgement.changes.surfaces import (
     LEAST_OF_FLOOR,
     Member,
     findings_from,
-    surface_of,
     timeline_of,
 )
 from results.judgement.findings import FindingClass, FindingState, Turn
+from results.judgement.sides import surface_of
 from results.metrics import Direction, metric_of
 from results.rows import HistoryRun, HistoryTable, KnownChange, ParameterValue, SeriesRow
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.evidence import observe
 from results.judgement.comparison.moderation import Prior, moderated, priors_of
 from results.judgement.comparison.processes import Pair, Process
@@ -25,37 +26,41 @@ def surface(logs, *, name="s", testbed="t"):
     ]
 
 
+def shares_of(pairs):
+    return shared_shares(pairs, differences_of(pairs, is_paired=True)[0])
+
+
 def test_the_share_is_that_of_the_variance():
     rng = np.random.default_rng(0)
     own, shared = rng.normal(0, 0.03, (40, 200)), rng.normal(0, 0.04, 200)
-    assert shared_shares(surface(own + shared))["t"] == pytest.approx(0.64, abs=0.06)
-    assert shared_shares(surface(own))["t"] == pytest.approx(0.0, abs=0.02)
-    assert shared_shares(surface(np.tile(shared, (4, 1))))["t"] == pytest.approx(1.0)
+    assert shares_of(surface(own + shared))["t"] == pytest.approx(0.64, abs=0.06)
+    assert shares_of(surface(own))["t"] == pytest.approx(0.0, abs=0.02)
+    assert shares_of(surface(np.tile(shared, (4, 1))))["t"] == pytest.approx(1.0)
 
 
 def test_it_is_no_less_than_none_and_of_each_testbed_by_itself():
     opposite = [[0.01, -0.01, 0.01], [-0.01, 0.01, -0.01], [0.01, -0.01, 0.01], [-0.01, 0.01, -0.01]]
     together = np.tile([0.01, -0.01, 0.02], (4, 1))
-    assert shared_shares([*surface(opposite), *surface(together, testbed="u")]) == {"t": 0.0, "u": pytest.approx(1.0)}
+    assert shares_of([*surface(opposite), *surface(together, testbed="u")]) == {"t": 0.0, "u": pytest.approx(1.0)}
 
 
 def test_surfaces_count_by_their_variance():
     rng = np.random.default_rng(1)
     loud, quiet = np.tile(rng.normal(0, 0.1, 50), (3, 1)), rng.normal(0, 0.001, (30, 50))
-    assert shared_shares([*surface(loud), *surface(quiet, name="other")])["t"] > 0.99
+    assert shares_of([*surface(loud), *surface(quiet, name="other")])["t"] > 0.99
 
 
 def test_a_few_points_or_rounds_and_controls_tell_nothing():
     rounds = [[0.01, 0.02, 0.03]] * LEAST_POINTS
-    assert shared_shares(surface(rounds)) == {"t": pytest.approx(1.0)}
-    assert shared_shares(surface(rounds[1:])) == {}
-    assert shared_shares(surface([[0.01]] * 5)) == {}
-    assert shared_shares([pair._replace(is_control=True) for pair in surface(rounds)]) == {}
-    assert shared_shares(surface([[0.0, 0.0]] * 5)) == {}
+    assert shares_of(surface(rounds)) == {"t": pytest.approx(1.0)}
+    assert shares_of(surface(rounds[1:])) == {}
+    assert shares_of(surface([[0.01]] * 5)) == {}
+    assert shares_of([pair._replace(is_control=True) for pair in surface(rounds)]) == {}
+    assert shares_of(surface([[0.0, 0.0]] * 5)) == {}
     # Two points share but one round.
     early, late = surface([[0.01, 0.02]] * 3), surface([[0.01, 0.02]] * 3)
     gone = [pair._replace(head=(pair.head[0], pair.head[1]._replace(is_disturbed=True))) for pair in late]
-    assert shared_shares([early[0], *gone[1:]]) == {}
+    assert shares_of([early[0], *gone[1:]]) == {}
 
 
 def test_what_all_points_share_is_known_by_their_rounds_alone():

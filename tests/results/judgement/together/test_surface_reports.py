@@ -12,7 +12,6 @@ import pytest
 
 from results.exit_codes import ExitCode
 from results.judgement.commit_findings import findings_of
-from results.judgement.explanation.reproduction import command_of
 from results.judgement.findings import FindingState, Turn
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import Outcome
@@ -20,7 +19,6 @@ from results.judgement.verdicts import exit_code
 from results.output.report import ReportFormat, rendered
 from results.rows import HistoryValue, KnownChange, KnownLevel
 from tests.made_surfaces import judged
-from tests.made_values import A, B
 
 SCHEMA = Path(__file__).resolve().parents[4] / "docs" / "findings.schema.json"
 
@@ -159,10 +157,3 @@ class TestAcknowledged:
         assert explained.count()[Outcome.KNOWN] == 1
         assert len(explained.together(Outcome.REGRESSION)) == 1
         assert exit_code(explained) is ExitCode.REGRESSION
-
-
-def test_its_command_measures_the_whole_surface_again():
-    [finding] = findings_of(judged())
-    command = command_of((A, B), None, finding)
-    base, head = A[:12], B[:12]
-    assert command == f"fusebench ab {base} {head} --operation mlp --provider fused --pass forward"

@@ -12,6 +12,7 @@ from scipy.stats import t
 from results.exit_codes import ExitCode
 from results.judgement.bisection.target import Kind, target_of
 from results.judgement.commit_findings import findings_of
+from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.comparison.surfaces import LEAST_POINTS, LEAST_ROUNDS, SHARE, compare_surfaces
 from results.judgement.exact_only import exact_only
@@ -38,6 +39,10 @@ def surface(changes, *, name="s", testbed="t", n_points=10, noise=0.0, skipped=(
         )
         for point in range(n_points)
     ]
+
+
+def compared(pairs, *, q):
+    return compare_surfaces(pairs, differences_of(pairs, is_paired=True)[0], q=q)
 
 
 def test_what_no_point_shows_all_of_them_do():
@@ -115,7 +120,7 @@ def test_nothing_is_said_while_eager_moved():
 
 def test_the_interval_is_that_of_the_mean_by_round():
     changes = [0.04, 0.06, 0.05, 0.07, 0.03]
-    [found] = compare_surfaces(surface(changes), q=Q)
+    [found] = compared(surface(changes), q=Q)
     se = np.std(changes, ddof=1) / math.sqrt(5)
     half = t.ppf(0.975, 4) * se
     assert found.ratio == pytest.approx(math.exp(0.05))
@@ -123,12 +128,12 @@ def test_the_interval_is_that_of_the_mean_by_round():
     assert (found.n_rounds, len(found.names), found.is_significant) == (5, 10, True)
     assert found.floor == pytest.approx(math.expm1((t.ppf(1 - SHARE * Q / 2, 4) + t.ppf(0.8, 4)) * se))
     # Beside another one the chance of a false one is halved.
-    first, _ = compare_surfaces([*surface(changes), *surface(changes[::-1], name="other")], q=Q)
+    first, _ = compared([*surface(changes), *surface(changes[::-1], name="other")], q=Q)
     assert first.floor == pytest.approx(math.expm1((t.ppf(1 - SHARE * Q / 4, 4) + t.ppf(0.8, 4)) * se))
 
 
 def test_ratios_without_end_are_no_error():
-    [found] = compare_surfaces(surface([600.0, -600.0, 500.0]), q=Q)
+    [found] = compared(surface([600.0, -600.0, 500.0]), q=Q)
     assert 0 < found.interval[0] < found.interval[1] < math.inf
     assert found.floor < math.inf
 
@@ -136,19 +141,19 @@ def test_ratios_without_end_are_no_error():
 def test_few_points_or_rounds_are_no_surface():
     changes = [0.05, 0.06, 0.04]
     assert len(changes) == LEAST_ROUNDS
-    assert len(compare_surfaces(surface(changes, n_points=LEAST_POINTS), q=Q)) == 1
-    assert compare_surfaces(surface(changes, n_points=LEAST_POINTS - 1), q=Q) == []
-    assert compare_surfaces(surface(changes[:-1]), q=Q) == []
-    assert compare_surfaces([], q=Q) == []
+    assert len(compared(surface(changes, n_points=LEAST_POINTS), q=Q)) == 1
+    assert compared(surface(changes, n_points=LEAST_POINTS - 1), q=Q) == []
+    assert compared(surface(changes[:-1]), q=Q) == []
+    assert compared([], q=Q) == []
 
 
 def test_a_round_counts_that_half_of_the_points_know():
     changes = [0.05, 0.06, 0.04, 0.9]
     half = [(point, 3) for point in range(5)]
-    assert compare_surfaces(surface(changes, skipped=half), q=Q)[0].n_rounds == 4
-    assert compare_surfaces(surface(changes, skipped=[*half, (5, 3)]), q=Q)[0].n_rounds == 3
+    assert compared(surface(changes, skipped=half), q=Q)[0].n_rounds == 4
+    assert compared(surface(changes, skipped=[*half, (5, 3)]), q=Q)[0].n_rounds == 3
     nowhere = [(0, i) for i in range(4)]
-    assert len(compare_surfaces(surface(changes, skipped=nowhere), q=Q)[0].names) == 9
+    assert len(compared(surface(changes, skipped=nowhere), q=Q)[0].names) == 9
 
 
 def test_of_many_surfaces_the_spread_of_all_counts():
@@ -156,10 +161,10 @@ def test_of_many_surfaces_the_spread_of_all_counts():
     rng = np.random.default_rng(0)
     calm = surface([0.030, 0.036, 0.024, 0.033, 0.027])
     others = [pair for i in range(11) for pair in surface(rng.normal(0, 0.03, 5), name=f"other-{i}")]
-    assert not compare_surfaces([*calm, *others], q=Q)[0].is_significant
-    assert not compare_surfaces([*calm, *others[:90]], q=Q)[0].is_significant
-    assert compare_surfaces([*calm, *others[:50]], q=Q)[0].is_significant
-    assert compare_surfaces([*[one._replace(testbed="u") for one in calm], *others], q=Q)[0].is_significant
+    assert not compared([*calm, *others], q=Q)[0].is_significant
+    assert not compared([*calm, *others[:90]], q=Q)[0].is_significant
+    assert compared([*calm, *others[:50]], q=Q)[0].is_significant
+    assert compared([*[one._replace(testbed="u") for one in calm], *others], q=Q)[0].is_significant
 
 
 def test_false_ones_are_few():
@@ -174,7 +179,7 @@ def test_false_ones_are_few():
                 pairs = [
                     pair for i in range(n) for pair in surface(of_all + rng.normal(0, 0.01, 5), name=i, n_points=3)
                 ]
-                found += any(one.is_significant for one in compare_surfaces(pairs, q=0.1 / SHARE))
+                found += any(one.is_significant for one in compared(pairs, q=0.1 / SHARE))
             n_false[n, shared] = found
     assert all(0 < each <= 52 for each in n_false.values()), n_false
 
@@ -203,7 +208,7 @@ def test_points_that_differ_are_no_noise_where_some_have_more_rounds():
         pair._replace(base=pair.base[:5], head=tuple(one._replace(log=one.log - 0.2) for one in pair.head[:5]))
         for pair in pairs[:5]
     ]
-    [found] = compare_surfaces([*faster, *pairs[5:]], q=Q)
+    [found] = compared([*faster, *pairs[5:]], q=Q)
     assert found.n_rounds == 8
     assert found.ratio == pytest.approx(1.0, abs=0.01)
     assert found.interval[0] < 1 < found.interval[1]
@@ -218,7 +223,7 @@ def test_more_rounds_of_half_of_the_points_make_the_mean_a_little_surer():
     widths = [
         math.log(found.interval[1] / found.interval[0])
         for each in (cut, [*cut[:5], *pairs[5:]], pairs)
-        for [found] in [compare_surfaces(each, q=Q)]
+        for [found] in [compared(each, q=Q)]
     ]
     assert widths[2] < widths[1] < widths[0]
 
