@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from results.files.records import AcknowledgementRecord
 
@@ -46,11 +46,11 @@ class Turn(StrEnum):
     FIXED = "fixed"  # was not ok, and is
 
 
-@dataclass(frozen=True, kw_only=True)
-class Surface:
+class Surface(NamedTuple):
     """What findings are grouped by: a metric of a benchmark at one place, with what its points have in common.
 
-    shared: the parameters that tell surfaces of one benchmark apart (provider and pass of a sweep; none of asv's).
+    A tuple, because every series has one. shared: the parameters that tell surfaces of one benchmark apart (provider
+    and pass of a sweep; none of asv's).
     """
 
     project: str

@@ -158,14 +158,7 @@ def is_control(row: SeriesRow | SeriesValueRow) -> bool:
 
 def surface_of(row: SeriesRow | SeriesValueRow) -> Surface:
     """Return the surface that a series is a point of; points of one are judged together."""
-    return Surface(
-        project=row.project,
-        machine=row.machine,
-        environment=row.environment,
-        benchmark=row.benchmark,
-        metric=row.metric,
-        shared=surface_parameters(row),
-    )
+    return Surface(row.project, row.machine, row.environment, row.benchmark, row.metric, surface_parameters(row))
 
 
 def surface_parameters(row: SeriesRow | SeriesValueRow) -> tuple[ParameterValue, ...]:

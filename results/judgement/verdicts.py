@@ -93,7 +93,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     known = {} if spreads is None or callable(spreads) else spreads
     if callable(spreads) and (changed := _look_changed(observed, limits)):
         known = spreads(changed)
-    q_of_points = (1 - SHARE) * q if is_paired and has_controls else q
+    is_by_surface = is_paired and has_controls
+    q_of_points = (1 - SHARE) * q if is_by_surface else q
     compared = weigh(observed, spreads=dict(known.items()), q=q_of_points)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
@@ -116,8 +117,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
     # On another stack no series tells what the machine does to all points at once.
-    together = compare_surfaces(pairs, observed.differences, q=q) if is_paired and has_controls else []
-    surfaces = verdicts_on_surfaces(verdicts, together)
+    together = compare_surfaces(pairs, observed.differences, q=q) if is_by_surface else []
+    surfaces = verdicts_on_surfaces(verdicts, together) if together else ()
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)

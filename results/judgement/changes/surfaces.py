@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,7 +138,7 @@ def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None
     state, reason = _acknowledged(group, timeline)
     is_exact = worst.levels is None and not worst.everything
     return Finding(
-        surface=replace(surface, benchmark=EVERYTHING, metric=EVERYTHING, shared=()) if worst.everything else surface,
+        surface=surface._replace(benchmark=EVERYTHING, metric=EVERYTHING, shared=()) if worst.everything else surface,
         points=() if worst.everything else tuple(member.series.parameters for member in group),
         n_points=len(timeline.measured)
         if worst.everything
