@@ -68,12 +68,12 @@ def finding(**changes):
 
 
 def named(benchmark, **changes):
-    return finding(surface=replace(finding().surface, benchmark=benchmark), **changes)
+    return finding(surface=finding().surface._replace(benchmark=benchmark), **changes)
 
 
 def histories():
     """One place with a finding of every state and class, another without any."""
-    everything = replace(finding().surface, benchmark="*", metric="*", shared=())
+    everything = finding().surface._replace(benchmark="*", metric="*", shared=())
     found = (
         finding(),
         named("linear", state=FindingState.SUSPECTED, class_=None, interval=None, why="one measurement: measure again"),

@@ -164,7 +164,7 @@ def test_a_change_of_another_project_at_the_same_commit_is_marked_on_no_curve(fo
         place = {"project": project, "machine": series[0].machine, "environment": series[0].environment}
         found = [
             RankedFinding(
-                finding=replace(one, surface=replace(one.surface, **place)), weight=1.0, uid="x", series=series[0],
+                finding=replace(one, surface=one.surface._replace(**place)), weight=1.0, uid="x", series=series[0],
                 commits=(commit,), course=(1.0,), last_good=None, first_bad=None,
             )
         ]  # fmt: skip
@@ -231,7 +231,7 @@ def test_links_to_a_point_open_the_point_of_its_project(forked, project):
 
 def test_a_finding_leads_to_the_profile_of_its_project():
     one = finding()
-    other = replace(one, surface=replace(one.surface, project="other"))
+    other = replace(one, surface=one.surface._replace(project="other"))
     assert "&project=other&" in profile_address(other)
 
 

@@ -190,7 +190,7 @@ def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
 @pytest.mark.parametrize("params", [[], [["'a b'", "2"]]])
 def test_the_command_of_asv_selects_the_benchmark_and_no_other(params):
     names = ("s.time_it", "s.time_it_too", "s_time_it", "s.time_it.more")
-    of_asv = replace(finding("time").surface, benchmark="s.time_it")
+    of_asv = finding("time").surface._replace(benchmark="s.time_it")
     of_asv = finding("time", surface=of_asv, **({} if params else {"points": ((),)}))
     *_, pattern = shlex.split(explain(Subject(revisions=(A, B), finding=of_asv)).command)
     suite = [{"name": name, "params": params} for name in names]

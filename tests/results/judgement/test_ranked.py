@@ -1,6 +1,5 @@
 """The order in which findings deserve a person's time."""
 
-from dataclasses import replace
 
 from results.judgement.changes.ranked import weight_of
 from results.judgement.findings import FindingState
@@ -9,7 +8,7 @@ from tests.made_findings import finding
 
 def counted(metric, ratio):
     return finding(
-        surface=replace(finding().surface, metric=metric),
+        surface=finding().surface._replace(metric=metric),
         ratio=ratio,
         interval=None,
         floor=0.0,

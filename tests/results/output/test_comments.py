@@ -28,7 +28,7 @@ def explained(number):
     return made.explained(
         made.cpu(made.FUSED, 100, of_point=of_point),
         made.cpu(made.EAGER, 130, of_point=of_point),
-        found=replace(found, surface=replace(found.surface, shared=shared)),
+        found=replace(found, surface=found.surface._replace(shared=shared)),
     )
 
 
@@ -124,7 +124,7 @@ def test_a_name_keeps_its_underscores_and_is_no_formula(text, expected):
 def test_a_surface_is_named_alike_by_every_command():
     shared = [ParameterValue(name=name, value=name.upper()) for name in ("provider", "pass", "weights")]
     named_as = {
-        name_in_words(finding(surface=replace(finding().surface, shared=tuple(order))))
+        name_in_words(finding(surface=finding().surface._replace(shared=tuple(order))))
         for order in (shared, sorted(shared, key=lambda one: one.name))
     }
     assert named_as == {"mlp latency_s [pass=PASS, provider=PROVIDER, weights=WEIGHTS]"}

@@ -62,7 +62,7 @@ def test_a_report_is_what_it_was(command, report_format):
 )
 def test_a_count_that_was_0_says_so_where_no_ratio_tells_how_much_it_grew(metric, turn, told):
     """An undecided one, changed, may have been anything without a ratio."""
-    surface = replace(finding().surface, metric=metric)
+    surface = finding().surface._replace(metric=metric)
     assert size_in_words(finding(surface=surface, ratio=None, turn=turn)) == told
 
 

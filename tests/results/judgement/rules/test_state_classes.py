@@ -54,7 +54,7 @@ def test_a_state_is_of_the_code_but_where_a_package_may_be_missing_or_no_commit_
 
 @pytest.mark.parametrize("control", [STILL, MOVED, None])
 def test_a_count_that_was_not_taken_where_the_call_works_is_of_no_class(control):
-    counted = replace(failed().surface, metric="operator_count")
+    counted = failed().surface._replace(metric="operator_count")
     found = explained(cpu(FUSED, 100), cpu(FUSED, 100), found=replace(failed(), surface=counted), control=control)
     assert found.class_ is None
 
