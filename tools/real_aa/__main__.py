@@ -37,23 +37,28 @@ hiddens = [256, 512]
 budget_s = 0.25
 """
 MODULE = "kernels/fused_mlp/modules/packable.py"
-SOUND = "    _packed: PackedWeights | None = None\n"
-# By the time of the call itself, so that each shape is slowed by the same share; packed copies are not. The clock is
-# imported with the class: within the call that would slow the shortest by as much again.
-SLOWER = """
-    from time import perf_counter as _now
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self._packed is not None:
-            return super().__call__(*arguments)
-        now = self._now
-        begun = now()
-        output = super().__call__(*arguments)
-        until = begun + {factor} * (now() - begun)
-        while now() < until:
-            pass
-        return output
-"""
+SOUND = (
+    "from typing import TYPE_CHECKING, Any\n",
+    """
+        try:
+            return fast_calls.call_module(self._operation, self, x)
+""",
+)
+# By the time of the call itself, so that each shape is slowed by the same share; packed copies are not.
+SLOWER = (
+    "from time import perf_counter as now\nfrom typing import TYPE_CHECKING, Any\n",
+    """
+        else:
+            begun = now()
+            output = fast_calls.call_module(self._operation, self, x)
+            until = begun + {factor} * (now() - begun)
+            while now() < until:
+                pass
+            return output
+        try:
+            return fast_calls.call_module(self._operation, self, x)
+""",
+)
 
 
 PLANNED = (
@@ -104,9 +109,11 @@ def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
 
 def planted(text: str, share: float) -> str:
     """Return the module's text with calls slower by `share`. Raises: SystemExit if it is not the text that is known."""
-    if text.count(SOUND) != 1:
-        raise SystemExit(f"{MODULE} has changed: {SOUND.strip()!r} is not there once, so nothing can be planted")
-    return text.replace(SOUND, SOUND + SLOWER.format(factor=1 + share)) if share else text
+    if any(text.count(sound) != 1 for sound in SOUND):
+        raise SystemExit(f"{MODULE} has changed: where `fused` is called is not there once, so nothing can be planted")
+    for sound, slower in zip(SOUND, SLOWER, strict=True):
+        text = text.replace(sound, slower.format(factor=1 + share)) if share else text
+    return text
 
 
 def compare(planned: Planned, checkout: Path, commits: Mapping[str, str], folder: Path) -> None:
