@@ -35,7 +35,7 @@ def shared_shares(pairs: Sequence[Pair], differences: Sequence[Difference]) -> d
         if len(points) >= LEAST_POINTS and (parts := _shared_and_whole(points)) is not None:
             shared, whole = sums.get(testbed, (0.0, 0.0))
             sums[testbed] = shared + parts[0], whole + parts[1]
-    return {testbed: min(1.0, max(0.0, shared / whole)) for testbed, (shared, whole) in sums.items() if whole}
+    return {testbed: max(0.0, shared / whole) for testbed, (shared, whole) in sums.items() if whole}
 
 
 def _shared_and_whole(points: Sequence[Mapping[int, float]]) -> tuple[float, float] | None:

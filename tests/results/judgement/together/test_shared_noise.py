@@ -63,6 +63,18 @@ def test_a_few_points_or_rounds_and_controls_tell_nothing():
     assert shares_of([early[0], *gone[1:]]) == {}
 
 
+def test_two_rounds_tell_it_and_a_point_of_one_round_takes_no_part():
+    together = surface([[0.01, 0.03]] * 4)
+    assert shares_of(together) == {"t": pytest.approx(1.0)}
+    gone = together[3].head[1]._replace(is_disturbed=True)
+    assert shares_of([*together[:3], together[3]._replace(head=(together[3].head[0], gone))]) == shares_of(together)
+
+
+def test_each_pair_has_its_difference():
+    with pytest.raises(ValueError, match="zip"):
+        shared_shares(surface([[0.01, 0.02]] * 3), [])
+
+
 def test_what_all_points_share_is_known_by_their_rounds_alone():
     rng = np.random.default_rng(3)
     apart = rng.normal(0, 0.03, (20, 5))
