@@ -95,20 +95,19 @@ def verdicts_on_surfaces(verdicts: Sequence[Verdict], found: Sequence[SurfaceEvi
 
 
 def _verdict_on_surface(verdicts: Sequence[Verdict], evidence: SurfaceEvidence, *, n_points: int) -> SurfaceVerdict:
-    """Judge the points of a surface together; of what nothing may be said at one point, nothing is."""
-    metric = verdicts[0].metric
-    least_change = max(one.least_change for one in verdicts)
+    """Judge the points of a surface together, which have limits and doubts in common."""
+    first = verdicts[0]
     outcome = Outcome.UNCHANGED
-    if is_relevant(1.0, evidence.ratio, least_change=least_change):
-        is_certain = evidence.is_significant and all(one.doubt is None for one in verdicts)
-        outcome = outcome_of_change(metric, 1.0, evidence.ratio) if is_certain else Outcome.UNDECIDED
+    if is_relevant(1.0, evidence.ratio, least_change=first.least_change):
+        is_certain = evidence.is_significant and first.doubt is None
+        outcome = outcome_of_change(first.metric, 1.0, evidence.ratio) if is_certain else Outcome.UNDECIDED
     return SurfaceVerdict(
         rows=tuple(one.head for one in verdicts),
         n_points=n_points,
-        metric=metric,
+        metric=first.metric,
         outcome=outcome,
         evidence=evidence,
-        least_change=least_change,
+        least_change=first.least_change,
     )
 
 

@@ -1,6 +1,5 @@
 """The order in which findings deserve a person's time."""
 
-
 from results.judgement.changes.ranked import weight_of
 from results.judgement.findings import FindingState
 from tests.made_findings import finding

@@ -172,6 +172,41 @@ def test_a_half_that_was_not_looked_at_and_is_undisturbed_was_at_its_best():
     assert counting([unlooked(eager(speeds=speeds)), *map(unlooked, ours(speeds=speeds))]) == [[]] * 5
 
 
+def unlooked_at(pair):
+    """The pair whose halves at full speed were not looked at."""
+    sides = (tuple(one if one.speed != 1 else one._replace(speed=None) for one in side) for side in pair[3:5])
+    return pair._replace(**dict(zip(("base", "head"), sides, strict=True)))
+
+
+def test_it_is_the_faster_half_whichever_side_it_is_on():
+    speeds = ([1.0, 0.6, 1.0, 0.6, 0.6], [0.6, 1.0, 0.6, 1.0, 1.0])
+    pairs = [eager(speeds=speeds), *ours(speeds=speeds)]
+    assert counting([unlooked_at(one) for one in pairs]) == [[0, 1, 2, 3, 4]] * 5
+    # What was nearly as fast is no slower half.
+    nearly = ([0.95, 0.95, 0.95, 0.9, 0.9], [1.0, 1.0, 1.0, 0.6, 0.6])
+    pairs = [eager(speeds=nearly), *ours(speeds=nearly)]
+    assert counting([unlooked_at(one) for one in pairs]) == [[0, 1, 2]] * 5
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_halves_that_are_just_alike_are_no_slower_ones(turned):
+    speeds = ([ALIKE, ALIKE, 1.0, 1.0, 1.0], [1.0, 1.0, 0.6, 0.6, 0.6])
+    speeds = speeds[::-1] if turned else speeds
+    assert counting([eager(speeds=speeds), *ours(speeds=speeds)]) == [[0, 1]] * 5
+
+
+def test_single_calm_rounds_make_calm_ones_no_better_known():
+    """Three pairs know five calm rounds; sixty know one, and two slow ones that scatter three times as much."""
+    rng = np.random.default_rng(5)
+    speeds = ([1.0, 1.0, 0.6], [1.0, 0.6, 1.0])
+    calm_speeds = ([1.0] * 5, [1.0] * 5)
+    calm = [slowed(i, rng.normal(0, 0.01, 5), speeds=calm_speeds, control="other") for i in range(3)]
+    noise = np.array([0.01, 0.03, 0.03])
+    slow = [slowed(100 + i, rng.normal(0, 1, 3) * noise, speeds=speeds, control="eager") for i in range(60)]
+    other = eager(speeds=calm_speeds)._replace(name="other")
+    assert counting([other, *calm, eager(speeds=speeds), *slow])[-60:] == [[0, 1, 2]] * 60
+
+
 def one_slow_half(scatter, *, shift=0.0):
     """Twenty pairs and eager: three calm rounds of 1 %, and two that were slow in one half and scatter by `scatter`."""
     speeds = ([1.0, 1.0, 1.0, 0.6, 1.0], [1.0, 1.0, 1.0, 1.0, 0.6])

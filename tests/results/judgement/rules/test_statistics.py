@@ -70,6 +70,12 @@ def test_rounds_that_only_one_side_has_are_left_out():
     assert found == pytest.approx({0: 0.5, 1: 0.6})
 
 
+def test_one_round_that_was_disturbed_tells_nothing():
+    one = pair([5.0], [5.5])
+    disturbed = one._replace(head=(one.head[0]._replace(is_disturbed=True),))
+    assert rounds_of([one, disturbed]) == [{0: pytest.approx(0.5)}, {}]
+
+
 def test_the_share_of_a_control_is_told_by_rounds():
     """Eight rounds have seven degrees of freedom, too few: of one control all is taken out."""
     own = np.random.default_rng(4).normal(0, 1, 8)

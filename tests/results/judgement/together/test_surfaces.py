@@ -10,9 +10,11 @@ import pytest
 from scipy.stats import t
 
 from results.exit_codes import ExitCode
+from results.judgement import verdicts
 from results.judgement.bisection.target import Kind, target_of
 from results.judgement.commit_findings import findings_of
 from results.judgement.comparison.differences import differences_of
+from results.judgement.comparison.evidence import weigh
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.comparison.surfaces import LEAST_POINTS, LEAST_ROUNDS, SHARE, compare_surfaces
 from results.judgement.exact_only import exact_only
@@ -152,8 +154,8 @@ def test_a_round_counts_that_half_of_the_points_know():
     half = [(point, 3) for point in range(5)]
     assert compared(surface(changes, skipped=half), q=Q)[0].n_rounds == 4
     assert compared(surface(changes, skipped=[*half, (5, 3)]), q=Q)[0].n_rounds == 3
-    nowhere = [(0, i) for i in range(4)]
-    assert len(compared(surface(changes, skipped=nowhere), q=Q)[0].names) == 9
+    nowhere = [(point, i) for i in range(4) for point in range(6)]
+    assert len(compared(surface(changes, skipped=nowhere), q=Q)[0].names) == 4
 
 
 def test_of_many_surfaces_the_spread_of_all_counts():
@@ -165,6 +167,34 @@ def test_of_many_surfaces_the_spread_of_all_counts():
     assert not compared([*calm, *others[:90]], q=Q)[0].is_significant
     assert compared([*calm, *others[:50]], q=Q)[0].is_significant
     assert compared([*[one._replace(testbed="u") for one in calm], *others], q=Q)[0].is_significant
+
+
+def test_many_surfaces_of_the_same_rounds_know_no_more_than_one_of_them_beside_its_own():
+    """Four degrees of freedom of its own, and four of all the others, however many they are."""
+    rng = np.random.default_rng(3)
+    pairs = [pair for i in range(40) for pair in surface(rng.normal(0, 0.03, 5), name=i)]
+    found = compared(pairs, q=Q)[0]
+    half = math.log(found.interval[1] / found.ratio)
+    floor = t.ppf(1 - SHARE * Q / 2 / 40, 8) + t.ppf(0.8, 8)
+    assert math.log1p(found.floor) / half == pytest.approx(floor / t.ppf(0.975, 8))
+
+
+@pytest.mark.parametrize(
+    ("is_paired", "has_controls", "share"), [(True, True, 1 - SHARE), (True, False, 1), (False, True, 1)]
+)
+def test_points_have_what_surfaces_leave_of_the_rate_and_all_of_it_where_there_are_none(
+    monkeypatch, is_paired, has_controls, share
+):
+    asked = []
+
+    def weighed(observed, *, spreads, q):
+        asked.append(q)
+        return weigh(observed, spreads=spreads, q=q)
+
+    monkeypatch.setattr(verdicts, "weigh", weighed)
+    sides = [[row([1.0, 1.01, 0.99], commit=commit)] for commit in (A, B)]
+    judge(*sides, base_commit=A, head_commit=B, is_paired=is_paired, has_controls=has_controls, q=0.05)
+    assert asked == [pytest.approx(share * 0.05)]
 
 
 def test_false_ones_are_few():
@@ -211,7 +241,7 @@ def test_points_that_differ_are_no_noise_where_some_have_more_rounds():
     [found] = compared([*faster, *pairs[5:]], q=Q)
     assert found.n_rounds == 8
     assert found.ratio == pytest.approx(1.0, abs=0.01)
-    assert found.interval[0] < 1 < found.interval[1]
+    assert 0.98 < found.interval[0] < 1 < found.interval[1] < 1.02
     assert not found.is_significant
 
 
