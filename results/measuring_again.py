@@ -51,7 +51,7 @@ def run_again(rows: Sequence[PointRow], *, is_traced: bool = False) -> tuple[str
 
 def compare_again(revisions: tuple[str, str], point: PointRow) -> str:
     """Return one line that measures `point`, and eager beside it, at both commits in the same minutes."""
-    axes = _axes([point], contenders=list(dict.fromkeys((BASELINE, point.contender))))
+    axes = _axes([point], contenders=_beside_baseline(point.contender))
     return _compared(revisions, axes, threads=point.threads)
 
 
@@ -71,8 +71,7 @@ def compare_surface_again(
             values.setdefault(name, {})[value] = None
     if all(isinstance(hidden, int) and dim == max(1, hidden // _DIM_OF_HIDDEN) for dim, hidden in hiddens):
         values.pop("dim", None)  # as it is by default; each with each hidden would be more
-    contenders = list(dict.fromkeys((BASELINE, contender)))
-    axes = _lines(operation, contenders, {name: list(each) for name, each in values.items()})
+    axes = _lines(operation, _beside_baseline(contender), {name: list(each) for name, each in values.items()})
     threads = list(values.get("threads", ()))
     return _compared(revisions, axes, threads=threads[0] if len(threads) == 1 else None)
 
@@ -80,6 +79,10 @@ def compare_surface_again(
 def axes_of(rows: Sequence[PointRow]) -> tuple[str, ...]:
     """Return the lines of the axes file that holds the shape of `rows` and all their contenders."""
     return _axes(rows, contenders=list(dict.fromkeys(one.contender for one in rows)))
+
+
+def _beside_baseline(contender: str) -> list[str]:
+    return list(dict.fromkeys((BASELINE, contender)))
 
 
 def _compared(revisions: tuple[str, str], axes: Sequence[str], *, threads: Value) -> str:

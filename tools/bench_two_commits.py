@@ -33,11 +33,11 @@ class Scene:
 
     noise: of a series in a process, relative; machine: of all series in a process; local: of a shape in a process,
     control and contenders alike; shared: of all points of a surface of contenders in a process, which eager's part does
-    not tell. spread: how the noise differs between series, sd of its log. tails: degrees of
-    freedom of the noise, None for normal. step: planted on `n_planted` surfaces. is_paired: A/B in rounds; else each
-    commit has a run of its own, with `between_runs` as noise of a series in a run. slow: share of the visits of a shape
-    in which the machine runs at `SPEED`, which is seen; a series takes that part of it up, control and contenders
-    alike, but for a share of sd `response`, and its noise is `slow_noise` then.
+    not tell. spread: how the noise differs between series, sd of its log. tails: degrees of freedom of the noise, None
+    for normal. step: planted on `n_planted` surfaces. is_paired: A/B in rounds; else each commit has a run of its own,
+    with `between_runs` as noise of a series in a run. slow: share of the visits of a shape in which the machine runs at
+    `SPEED`, which is seen; a series takes that part of it up, control and contenders alike, but for a share of sd
+    `response`, and its noise is `slow_noise` then.
     """
 
     n_surfaces: int = 25

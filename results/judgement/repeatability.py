@@ -17,7 +17,7 @@ import numpy as np
 from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.moderation import LEAST_SD, Prior, priors_of
 from results.judgement.comparison.processes import LEAST_CONTROLS, controls_of
-from results.judgement.sides import is_control, pair_of, sides_of, surface_of, surface_parameters, with_controls
+from results.judgement.sides import is_control, pair_of, sides_of, surface_of, with_controls
 from results.metrics import Precision, Role, metric_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.comparison.processes import Pair
+    from results.judgement.findings import Surface
     from results.rows import ParameterValue, SeriesValueRow
 
 LEAST_RUNS = 3
@@ -278,13 +279,11 @@ def _evidence(
 
 
 def _by_surface(found: Iterable[SeriesNoise]) -> list[SurfaceNoise]:
-    members: dict[object, list[SeriesNoise]] = {}
+    members: dict[Surface, list[SeriesNoise]] = {}
     for one in found:
-        key = (*_testbed(one.row), one.row.benchmark, surface_parameters(one.row))
-        members.setdefault(key, []).append(one)
+        members.setdefault(surface_of(one.row), []).append(one)
     surfaces = [
-        SurfaceNoise(row=each[0].row, shared=surface_parameters(each[0].row), series=tuple(each))
-        for each in members.values()
+        SurfaceNoise(row=each[0].row, shared=surface.shared, series=tuple(each)) for surface, each in members.items()
     ]
     return sorted(surfaces, key=lambda surface: surface.corrected_floor)
 

@@ -76,7 +76,6 @@ def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool
     sides = _sides(pair, is_paired=is_paired)
     before, after = (_logs(side, pair, controls, slope) for side in (sides.base, sides.head))
     n_base, n_head = len(before), len(after)
-    rounds = _NO_ROUNDS
     if is_paired:
         ratios = [later - earlier for earlier, later in zip(before, after, strict=True)]
         variance, dof, factor = _variance(ratios), n_base - 1, 1 / n_base
@@ -85,6 +84,7 @@ def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool
         dof = n_base + n_head - 2
         sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
         variance, factor = sums / dof if dof else 0.0, 1 / n_base + 1 / n_head
+        rounds = _NO_ROUNDS
     return Difference(
         log_ratio=_mean(after) - _mean(before),
         variance=variance,
