@@ -15,7 +15,8 @@ from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.sweep.visits import usual_of, valued, visits_samples
+from benchmarks.ruler.sweep.usual_spreads import usual_of
+from benchmarks.ruler.sweep.visits import valued, visits_samples
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ _MOST_TIMES_USUAL = 4
 # Half an interval, as a logarithm: what is known no better than within a factor of a thousand is not known.
 _MOST_HALF = math.log(1e3)
 
-# What one process's median differs from the next one's by where nothing else is known yet.
+# What one process's median differs from the next one's by, on a machine of which nothing else is known yet.
 USUAL = Spread(sd=0.015, dof=_WEIGHT_OF_USUAL)
 
 
@@ -98,15 +98,17 @@ def spread_between(medians: Sequence[float]) -> Spread:
     return Spread(sd=stdev(medians) / fmean(medians), dof=len(medians) - 1)
 
 
-def usual_spread(spreads: Iterable[Spread]) -> Spread:
-    """Return the spread that is usual where those of many points are `spreads`: their root mean square, with USUAL.
+def usual_spread(spreads: Iterable[Spread], *, before: Spread = USUAL) -> Spread:
+    """Return the spread that is usual where those of many points are `spreads`: their root mean square, with `before`.
 
-    What exceeds both USUAL and 4 times the median spread counts as the larger of these: otherwise one group that was
-    slow at one visit would widen the intervals of all.
+    before: what was usual until then. What exceeds both it and 4 times the median spread counts as the larger of these:
+    otherwise one group that was slow at one visit would widen the intervals of all.
     """
     known = [one for one in spreads if one.dof]
-    most = max(USUAL.sd, _MOST_TIMES_USUAL * median([one.sd for one in known])) if known else 0.0
-    known = [*(Spread(sd=min(one.sd, most), dof=one.dof) for one in known), USUAL]
+    if not known:
+        return before
+    most = max(before.sd, _MOST_TIMES_USUAL * median([one.sd for one in known]))
+    known = [*(Spread(sd=min(one.sd, most), dof=one.dof) for one in known), before]
     dof = sum(one.dof for one in known)
     return Spread(sd=math.sqrt(sum(one.dof * one.sd**2 for one in known) / dof), dof=dof)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import slowest_part, slowness
-from benchmarks.ruler.sweep.visits import usual_of, valued
+from benchmarks.ruler.sweep.usual_spreads import Usual, usual_of
+from benchmarks.ruler.sweep.visits import valued
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 
-def rejudged_lines(sweep: Sweep, best_s: Mapping[str, float]) -> list[TimingLine]:
+def rejudged_lines(sweep: Sweep, best_s: Mapping[str, float], *, before: Usual) -> list[TimingLine]:
     """Return the lines of the points that a visit was slow of, as is known by now, with the values that follow.
 
     best_s: the machine's best seconds of each part of the probe, as a run's later groups may have shown. What was told
-    of a visit stays told.
+    of a visit stays told. before: how far visits lay apart in earlier runs.
     """
     timings = sweep.recorded.timings
     # By what is known now: slow visits tell other intervals than calm ones.
-    usual = usual_of(_rejudged(line.outcome, best_s) for line in timings.values())
+    usual = usual_of((_rejudged(line.outcome, best_s) for line in timings.values()), before=before)
     found: list[TimingLine] = []
     for group in sweep.plan.groups:
         lines = [timings[key] for each in group.contenders if (key := (group.shape, each)) in timings]

@@ -1,8 +1,9 @@
-"""File of a machine: its ceilings by environment, and its best repeat of the fixed work that tells its speed."""
+"""File of a machine, by environment: its ceilings, its best repeat of fixed work, how far visits lie apart on it."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.lines import Scalar  # noqa: TC001 - the same
+from benchmarks.ruler.sweep.usual_spreads import Usual  # noqa: TC001 - the same
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +40,20 @@ class BestProbe:
         for part, seconds in self.seconds.items():
             if not isinstance(seconds, int | float):
                 raise TypeError(f"{part} is {seconds!r}, and no time")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptUsual:
+    """How far visits usually lay apart in the runs until `measured_at`. Raises: ValueError or TypeError, as above."""
+
+    usual: Usual
+    measured_at: str
+
+    def __post_init__(self) -> None:
+        moment_from_text(self.measured_at)
+        for spread in (self.usual.latency, self.usual.slow_latency, self.usual.speedup):
+            if not 0 <= spread.sd < math.inf:
+                raise ValueError(f"{spread.sd!r} is no spread")
 
 
 def moment_from_text(text: str) -> datetime:
@@ -79,6 +95,20 @@ def keep_probe(data_dir: Path, probe: BestProbe, *, machine: str, environment: s
     _write(path, content)
 
 
+def kept_usual(data_dir: Path, *, machine: str, environment: str) -> KeptUsual | None:
+    """Return how far visits usually lie apart on the machine; None if unknown. Raises: JournalError, as above."""
+    known = _content(_path(data_dir, machine), machine)["spreads"].get(environment)
+    return None if known is None else value_from_json(KeptUsual, known)
+
+
+def keep_usual(data_dir: Path, usual: KeptUsual, *, machine: str, environment: str) -> None:
+    """Write how far visits lie apart on the machine in place of what was known. Raises: JournalError, as above."""
+    path = _path(data_dir, machine)
+    content = _content(path, machine)
+    content["spreads"][environment] = json_from_value(usual)
+    _write(path, content)
+
+
 def _path(data_dir: Path, machine: str) -> Path:
     return data_dir / "machines" / f"{machine}.json"
 
@@ -98,8 +128,10 @@ def _content(path: Path, machine: str) -> dict[str, Any]:
             value_from_json(Ceilings, known)
         for known in content.setdefault("probes", {}).values():
             value_from_json(BestProbe, known)
+        for known in content.setdefault("spreads", {}).values():
+            value_from_json(KeptUsual, known)
     except FileNotFoundError:
-        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probes": {}}
+        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probes": {}, "spreads": {}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         damage = f"the file of ceilings {path} {_damage(error)}"
         raise DamagedCeilings(damage, mend="move it away, and they are measured anew") from error

@@ -24,7 +24,7 @@ from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.progress import Phase, Progress, finding_from_line, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
-from benchmarks.ruler.sweep.visits import usual_of, with_visit
+from benchmarks.ruler.sweep.visits import with_visit
 from benchmarks.ruler.worker.outcomes import WorkerLost, outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
 
 _PHASES = {Task.TIME: Phase.TIMING, Task.PROFILE: Phase.PROFILING}
-_TIME_IS_UP = "the time is up; the next run goes on from here"
 
 
 def measure(
@@ -98,8 +97,6 @@ class _Measuring:
         if not self._left():
             known = f"everything is measured already, in {self._sweep.plan.run.label()}"
             self._report(Phase.ENDED, detail=f"{known}; fusebench run --again measures anew")
-        elif is_time_up(self._settings):
-            self._report(Phase.STOPPED, detail=_TIME_IS_UP)
         else:
             self._measure_missing(tasks)
         if self._settings.times_first_calls and Task.TIME in tasks:
@@ -123,9 +120,11 @@ class _Measuring:
             with self._new_worker() as worker:
                 self._get_ready(worker)
                 self._go_through(self._sweep.due(visit), Task.TIME, worker, visit=visit)
-                self._record(rejudged_lines(self._sweep, self._ceilings.speed.best_s))
+                known = self._ceilings
+                self._record(rejudged_lines(self._sweep, known.speed.best_s, before=known.usual_before))
                 if self._sweep.untimed():
                     continue
+                known.learn_usual(self._sweep.recorded.timings.values())
                 if self._ceilings.is_beaten or self._ceilings.value is None:
                     self._ensure_ceilings(worker)
                 if Task.PROFILE in tasks:
@@ -138,7 +137,7 @@ class _Measuring:
         if not self._left():
             self._report(Phase.ENDED)
         elif is_time_up(self._settings):
-            self._report(Phase.STOPPED, detail=_TIME_IS_UP)
+            self._report(Phase.STOPPED, detail="the time is up; the next run goes on from here")
 
     def _get_ready(self, worker: WorkerProcess) -> None:
         """Start the worker, plan again if its device is another, and know the machine's ceilings."""
@@ -230,7 +229,8 @@ class _Measuring:
         new = {each: outcome for each in contenders if isinstance(outcome := of_all[each], TimingOutcome)}
         measured_at = journal.now()
         others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
-        visited = with_visit(known, new, measured_at=measured_at, conditions=conditions, usual=usual_of(others))
+        usual = self._ceilings.usual(others)
+        visited = with_visit(known, new, measured_at=measured_at, conditions=conditions, usual=usual)
         group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
         on_machine = (self._ceilings.value, plan.device)
         return [

@@ -5,56 +5,24 @@ The rule reads nothing but recorded lines, so that it can be tried on any journa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median, median_low, stdev
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.measure.statistics import (
-    USUAL,
-    MedianInterval,
-    Spread,
-    interval_over_visits,
-    paired_ratios,
-    spread_between,
-    usual_spread,
-)
+from benchmarks.ruler.measure.statistics import MedianInterval, Spread, interval_over_visits, paired_ratios
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit, causes_together
 from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, disturbs_ratios
+from benchmarks.ruler.sweep.usual_spreads import is_slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from benchmarks.ruler.sweep.usual_spreads import Usual
+
 # What a later visit's process finds otherwise: caches that the first one filled.
 _OF_THE_FIRST_VISIT = ("compile_time_cold_s", "recompile_time_s", "time_to_first_call_s", "prepare_time_s")
 _OF_PAIRS = ("speedup_vs_eager", "speedup_ci_low", "speedup_ci_high", "speedup_between_sd")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Usual:
-    """How far visits usually lie apart in a run, by what its other points show.
-
-    latency: of undisturbed visits. slow_latency: where the machine was merely slow, if only at some visits, by as much
-    as it pleased. speedup: of both alike.
-    """
-
-    latency: Spread = USUAL
-    slow_latency: Spread = USUAL
-    speedup: Spread = USUAL
-
-
-def usual_of(outcomes: Iterable[TimingOutcome]) -> Usual:
-    """Return what is usual where `outcomes` were measured, by their visits that nothing but slowness disturbed."""
-    timed = [outcome.visits for outcome in outcomes if outcome.state is State.OK]
-    calm = [[one for one in each if one.disturbed is None] for each in timed]
-    alike = [[one for one in each if not disturbs_ratios(one.disturbed)] for each in timed]
-    slow = [each for each in alike if _is_slow(each)]
-    speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in alike]
-    return Usual(
-        latency=usual_spread(spread_between([one.median_s for one in each]) for each in calm),
-        slow_latency=usual_spread(spread_between([one.median_s for one in each]) for each in slow),
-        speedup=usual_spread(spread_between(each) for each in speedups),
-    )
 
 
 def with_visit(
@@ -99,7 +67,7 @@ def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usu
     """
     counted = _counted(outcome.visits)
     samples = visits_samples(outcome)
-    usual_latency = usual.slow_latency if _is_slow(counted) else usual.latency
+    usual_latency = usual.slow_latency if is_slow(counted) else usual.latency
     latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual_latency)
     calls = [one.calls_per_sample for one in counted if one.calls_per_sample is not None]
     faults = _known(*(one.minor_faults_per_call for one in counted))
@@ -194,11 +162,6 @@ def _counted(visits: Sequence[Visit]) -> list[Visit]:
     calm = [one for one in visits if one.disturbed is None]
     slow = [one for one in visits if not disturbs_ratios(one.disturbed)]
     return calm if len(calm) > 1 else slow if len(slow) > 1 else list(visits)
-
-
-def _is_slow(visits: Sequence[Visit]) -> bool:
-    """Return whether the machine was merely slow at some of these visits, and nothing else disturbed any."""
-    return any(one.disturbed for one in visits) and not any(disturbs_ratios(one.disturbed) for one in visits)
 
 
 def _with_speedup(

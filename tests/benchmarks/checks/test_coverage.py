@@ -14,7 +14,8 @@ from benchmarks.ruler.measure.disturbances import contention, theft, throttling
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record import part_speed
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.sweep.visits import Usual, with_visit
+from benchmarks.ruler.sweep.usual_spreads import Usual
+from benchmarks.ruler.sweep.visits import with_visit
 from results.files import disturbances
 
 SLOW = "the machine ran at {} % of its best (reading memory)"

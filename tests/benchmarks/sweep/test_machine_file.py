@@ -24,12 +24,13 @@ PROBE = {"seconds": {"core": 1e-4}, "measured_at": NOW.isoformat(), "conditions"
 def write(tmp_path):
     """Writes the machine's file with these values in place of good ones; returns the folder of record."""
 
-    def written(*, ceilings=None, probe=None, text=None):
+    def written(*, ceilings=None, probe=None, spreads=None, text=None):
         content = {
             "format": 2,
             "machine": HERE["machine"],
             "environments": {HERE["environment"]: {**CEILINGS, **(ceilings or {})}},
             "probes": {HERE["environment"]: {**PROBE, **(probe or {})}},
+            **({} if spreads is None else {"spreads": {HERE["environment"]: spreads}}),
         }
         path = tmp_path / "machines" / "box.json"
         path.parent.mkdir(exist_ok=True)
@@ -59,6 +60,11 @@ def test_a_good_file_is_read(write):
         {"ceilings": {"dispatch_s": 0.0}},
         {"ceilings": {"bandwidth_bytes_per_s": {"65_536": 1e11}}},
         {"ceilings": {"bandwidth_bytes_per_s": {"-65536": 1e11}}},
+        {"spreads": {"usual": {"latency": {"sd": -0.01, "dof": 4}}, "measured_at": NOW.isoformat()}},
+        {"spreads": {"usual": {"speedup": {"sd": "wide", "dof": 4}}, "measured_at": NOW.isoformat()}},
+        {"spreads": {"usual": {"slow_latency": {"sd": float("nan"), "dof": 4}}, "measured_at": NOW.isoformat()}},
+        {"spreads": {"usual": {}, "measured_at": "yesterday"}},
+        {"spreads": {"measured_at": NOW.isoformat()}},
         {"text": 5000 * "["},
     ],
 )

@@ -83,7 +83,7 @@ def test_a_sweep_that_was_interrupted_between_visits_goes_on_with_those_that_are
 ):
     axes = replace(TINY, batches=(4, 8), visits=2)
     groups_done = itertools.count()
-    monkeypatch.setattr(sweep, "is_time_up", lambda _: next(groups_done) > 5)
+    monkeypatch.setattr(sweep, "is_time_up", lambda _: next(groups_done) > 4)
     begun = measure(elsewhere, axes=axes, operation="linear")
     assert sorted(len(line.outcome.visits) for line in begun.timings.values()) == [1, 2]
     assert begun.profiles == {}

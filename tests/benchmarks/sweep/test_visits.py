@@ -9,7 +9,8 @@ import pytest
 from benchmarks.ruler.measure.statistics import USUAL, Spread
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.sweep.visits import Usual, counted_samples, usual_of, visits_samples, with_visit
+from benchmarks.ruler.sweep.usual_spreads import Usual, usual_of
+from benchmarks.ruler.sweep.visits import counted_samples, visits_samples, with_visit
 
 EAGER, FUSED, COMPILED = (Contender(provider=name) for name in ("eager", "fused", "compiled"))
 

@@ -1,0 +1,109 @@
+"""How far visits usually lie apart: what a run of one shape knows of the machine it runs on."""
+
+import random
+import statistics
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from benchmarks.ruler.measure.statistics import USUAL, Spread
+from benchmarks.ruler.plan.points import Contender
+from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
+from benchmarks.ruler.sweep.machine_file import BestProbe, KeptUsual, keep_probe, keep_usual, kept_probe, kept_usual
+from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
+from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
+from benchmarks.ruler.sweep.visits import with_visit
+
+HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
+EAGER = Contender(provider="eager")
+
+
+@pytest.fixture
+def known(tmp_path):
+    """What the next sweep on the machine knows of it."""
+    return lambda **changes: SweepCeilings(tmp_path, since=None, **{**HERE, **changes})
+
+
+@pytest.fixture
+def of_visits(timing_line):
+    """A line of a point whose visits' medians, in seconds, are given."""
+
+    def line(*medians_s):
+        visits = tuple(
+            Visit(measured_at=f"2026-01-{number:02}", n_samples=20, median_s=each)
+            for number, each in enumerate(medians_s, start=1)
+        )
+        return replace(timing_line, outcome=TimingOutcome(state=State.OK, latency_s=1.0, visits=visits))
+
+    return line
+
+
+def relative_width(outcome):
+    return (outcome.latency_ci_high_s - outcome.latency_ci_low_s) / outcome.latency_s
+
+
+def of_three_processes(rng, sd, usual):
+    """A point's outcome after three visits, and the median of ten later processes."""
+    outcomes, later = {}, [rng.lognormvariate(0, sd) for _ in range(10)]
+    for number in range(3):
+        sample_s = rng.lognormvariate(0, sd)
+        new = {EAGER: TimingOutcome(state=State.OK, latency_s=sample_s, samples_s=(sample_s,) * 20)}
+        outcomes = with_visit(outcomes, new, measured_at=f"2026-01-0{number + 1}", conditions={}, usual=usual)
+    return outcomes[EAGER], statistics.median(later)
+
+
+@pytest.mark.parametrize("sd", [0.005, 0.03, 0.06])
+def test_a_run_of_one_shape_is_no_surer_than_the_machine_allows(known, timing_line, sd):
+    rng = random.Random(0)
+    swept = [of_three_processes(rng, sd, NOTHING_KNOWN)[0] for _ in range(12)]
+    known().learn_usual([replace(timing_line, outcome=outcome) for outcome in swept])
+    usual = known().usual([])
+    assert usual.latency.sd == pytest.approx(sd, rel=0.5)
+    later = [of_three_processes(rng, sd, usual) for _ in range(400)]
+    n_held = sum(found.latency_ci_low_s <= median <= found.latency_ci_high_s for found, median in later)
+    assert n_held >= 0.9 * 400
+
+
+def test_what_a_run_learnt_is_of_its_machine_and_environment(known, of_visits):
+    known().learn_usual([of_visits(1.0, 1.1, 1.2)])
+    assert known().usual([]).latency.sd > USUAL.sd
+    assert known(environment="py3.11-cpu-t1").usual([]) == NOTHING_KNOWN
+    assert known(machine="another").usual([]) == NOTHING_KNOWN
+
+
+def test_a_run_of_single_visits_teaches_nothing(known, of_visits, tmp_path):
+    known().learn_usual([of_visits(1.0), of_visits(2.0)])
+    assert kept_usual(tmp_path, **HERE) is None
+
+
+def test_earlier_runs_weigh_as_much_as_what_is_assumed_of_a_new_machine(known, of_visits):
+    for _ in range(3):
+        known().learn_usual([of_visits(1.0, 1.1, 1.2)] * 50)
+    calm = known().usual([of_visits(1.0, 1.001, 1.002).outcome] * 50)
+    assert known().usual([]).latency.dof == USUAL.dof
+    assert calm.latency.sd < 0.25 * known().usual([]).latency.sd
+
+
+@pytest.mark.parametrize(
+    ("age", "holds"), [(timedelta(days=29), True), (timedelta(days=31), False), (timedelta(days=-2), False)]
+)
+def test_what_is_old_or_of_a_wrong_clock_is_not_usual(known, tmp_path, age, holds):
+    usual = Usual(latency=Spread(sd=0.05, dof=4))
+    measured_at = (datetime.now(UTC) - age).isoformat()
+    keep_usual(tmp_path, KeptUsual(usual=usual, measured_at=measured_at), **HERE)
+    assert known().usual([]) == (usual if holds else NOTHING_KNOWN)
+
+
+def test_it_lies_beside_the_best_times_of_the_probe_and_neither_loses_the_other(known, of_visits, tmp_path):
+    probe = BestProbe(seconds={"core": 1e-4}, measured_at="2026-01-01T00:00:00+00:00", conditions={})
+    keep_probe(tmp_path, probe, **HERE)
+    known().learn_usual([of_visits(1.0, 1.1, 1.2)])
+    keep_probe(tmp_path, replace(probe, seconds={"core": 2e-4}), **HERE)
+    assert kept_probe(tmp_path, **HERE).seconds == {"core": 2e-4}
+    assert kept_usual(tmp_path, **HERE).usual == known().usual([])
+
+
+def test_where_a_run_has_no_visits_to_go_by_what_was_known_before_is_usual():
+    before = Usual(latency=Spread(sd=0.05, dof=4), speedup=Spread(sd=0.01, dof=4))
+    assert usual_of([], before=before) == before
