@@ -149,7 +149,9 @@ def test_a_sweep_goes_on_where_it_was_interrupted(elsewhere, tmp_path):
     done = measure(elsewhere, axes=both, operation="linear")
     assert path.read_bytes().startswith(before)
     assert {shape.batch for shape, _ in done.timings} == {4, 8}
-    assert all(done.timings[key] == line for key, line in begun.timings.items())
+    # A machine that is faster later shows that it was slow at first: the samples stay, what is told of them may not.
+    samples = {key: line.outcome.samples_s for key, line in begun.timings.items()}
+    assert {key: done.timings[key].outcome.samples_s for key in samples} == samples
     assert len({line.head.run.run_id for line in journal.JournalReader(path).read()}) == 1
 
 
