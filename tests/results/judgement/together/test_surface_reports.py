@@ -125,6 +125,21 @@ class TestAcknowledged:
         assert told["surfaces"][0]["known"]["note"] == "for accuracy"
         jsonschema.validate(told, json.loads(SCHEMA.read_text(encoding="utf-8")))
 
+    @pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.REGRESSION}))
+    def test_nothing_but_what_got_worse_is_known(self, worse, outcome):
+        found, one = worse
+        other = replace(found, surfaces=(one._replace(outcome=outcome),))
+        assert self.outcome((other, one), known(one.rows, at=1.0)) is outcome
+
+    def test_of_several_changes_that_of_its_first_point_is_told(self, worse):
+        found, one = worse
+        levels = [
+            replace(level, change=replace(level.change, note=f"point {number}"))
+            for number, level in enumerate(known(one.rows, at=1.0))
+        ]
+        [told] = with_known(found, levels).together(Outcome.KNOWN)
+        assert told.known.note == "point 0"
+
     def test_one_of_most_of_its_points_does_not(self, worse):
         assert self.outcome(worse, known(worse[1].rows[1:], at=1.0)) is Outcome.REGRESSION
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,6 +74,16 @@ def test_the_better_is_found_as_the_worse_is():
     assert len(found.together(Outcome.IMPROVEMENT)) == 1
     assert [one.turn for one in findings_of(found)] == [Turn.FASTER]
     assert exit_code(found) is not ExitCode.REGRESSION
+
+
+def test_of_several_only_certain_ones_are_told_and_the_largest_change_first():
+    found = judged()
+    [one] = found.together(Outcome.REGRESSION)
+    sizes = (1.1, 1 / 1.5, 1.2)
+    changed = [one._replace(evidence=one.evidence._replace(ratio=ratio)) for ratio in sizes]
+    doubtful = [one._replace(outcome=outcome) for outcome in (Outcome.UNDECIDED, Outcome.UNCHANGED)]
+    told = replace(found, verdicts=(), surfaces=(*changed, *doubtful)).together(*Outcome)
+    assert [each.evidence.ratio for each in told] == [1 / 1.5, 1.2, 1.1]
 
 
 def test_what_a_point_shows_alone_is_told_once():
