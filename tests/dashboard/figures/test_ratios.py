@@ -145,6 +145,17 @@ def test_what_looks_changed_and_is_not_known_is_counted_in_the_answer(journal_st
     )
 
 
+def test_the_largest_changes_are_drawn_whether_or_not_they_are_certain():
+    ratios = [1.0 + 0.001 * (i % 7) for i in range(9000)]
+    extremes = {1234: 5.0, 4321: 0.1, 8999: 4.0}
+    made = [RatioMark(value=1.0, ratio=extremes.get(i, ratio), note="", is_significant=False)
+            for i, ratio in enumerate(ratios)]  # fmt: skip
+    (side,), n_left_out = thinned([RatioSide(name="x", marks=tuple(made))])
+    assert {5.0, 0.1, 4.0} < {mark.ratio for mark in side.marks}
+    assert {1.0, 1.001} < {mark.ratio for mark in side.marks}  # and of the smallest some, so that none is a gap
+    assert (len(side.marks), n_left_out) == (MOST_POINTS, 9000 - MOST_POINTS)
+
+
 def by_gate(base, head):
     sides = [{key_of(each): each} for each in (base, head)]
     return rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], sides)[0].ratios[0]
