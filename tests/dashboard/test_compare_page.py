@@ -197,6 +197,7 @@ def test_wrong_values_in_the_url_are_named(store):
 
 def test_another_project_forgets_the_sides(store):
     picked = dict.fromkeys(PICKED, "") | {"project": "other", "along": "commit", "commit": ["abc"], "machine": ["m"]}
+    picked["metric"] = "latency_s"
     assert asked_query("?a", picked=picked, shown="?a", triggered="compare-project") == "?project=other&along=commit"
     assert "commit=abc" in asked_query("?a", picked=picked, shown="?a", triggered="compare-show")
     with pytest.raises(PreventUpdate):
