@@ -60,11 +60,14 @@ def thinned(sides: Sequence[RatioSide], *, most: int = MOST_POINTS) -> tuple[tup
 
 
 def _some(marks: Sequence[RatioMark], n: int) -> tuple[RatioMark, ...]:
-    """Return `n` of them: the largest certain changes, and of the others as many as there is room for, evenly."""
-    certain = sorted((mark for mark in marks if mark.is_significant), key=_size, reverse=True)[:n]
-    others = [mark for mark in marks if not mark.is_significant]
+    """Return `n` of them: the largest certain changes, then of the others half the largest and half evenly."""
+    ordered = sorted(marks, key=_size, reverse=True)
+    certain = [mark for mark in ordered if mark.is_significant][:n]
+    others = [mark for mark in ordered if not mark.is_significant]
     room = min(n - len(certain), len(others))
-    return (*certain, *(others[i * len(others) // room] for i in range(room)))
+    n_largest = room // 2
+    rest, n_evenly = others[n_largest:], room - n_largest
+    return (*certain, *others[:n_largest], *(rest[i * len(rest) // n_evenly] for i in range(n_evenly)))
 
 
 def _size(mark: RatioMark) -> float:

@@ -116,10 +116,11 @@ def asked_query(search: str | None, *, picked: Mapping[str, Any], shown: str | N
     if shown is None or triggered in {None, _id("url")}:
         return search
     pairs = [("project", picked["project"]), ("along", picked["along"])]
-    # Another project has other commits and places.
-    for name in SIDES if triggered != _id("project") else ():
-        pairs += [(name, value) for value in picked[name] or ()]
-    pairs += [(name, picked[name]) for name in ("metric", "contains", "show")]
+    # Another project has other commits, places and metrics.
+    if triggered != _id("project"):
+        pairs += [(name, value) for name in SIDES for value in picked[name] or ()]
+        pairs += [("metric", picked["metric"])]
+    pairs += [(name, picked[name]) for name in ("contains", "show")]
     return "?" + urlencode([(name, value) for name, value in pairs if value])
 
 

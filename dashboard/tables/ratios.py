@@ -149,14 +149,29 @@ def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: 
 
 
 def rows_from_judgements(
-    judgements: Sequence[Judgement], base: Iterable[SeriesValueRow], *, unnamed: Collection[str] = ()
+    judgements: Sequence[Judgement], sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()
 ) -> list[RatioRow]:
-    """Compare commits as the gate does: what a verdict says of a point is its ratio."""
+    """Compare commits as the gate does: what a verdict says of a point is its ratio; without one, its state there."""
+    base, *others = sides
     of_series = [{one.head.series_id: _from_verdict(one) for one in judgement.verdicts} for judgement in judgements]
     return [
-        RatioRow(name_of(row, without=unnamed), row, tuple([each.get(row.series_id) for each in of_series]))
-        for row in base
+        RatioRow(
+            name_of(row, without=unnamed),
+            row,
+            tuple(
+                [
+                    each.get(row.series_id) or _without_verdict(row, side.get(key))
+                    for each, side in zip(of_series, others, strict=True)
+                ]
+            ),
+        )
+        for key, row in base.items()
     ]
+
+
+def _without_verdict(base: SeriesValueRow, head: SeriesValueRow | None) -> Ratio | None:
+    """Return the state of a point that works at neither commit, of which there is no verdict."""
+    return ratio_of(base, head) if head is not None and head.value is None else None
 
 
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:

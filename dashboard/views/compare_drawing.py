@@ -152,7 +152,7 @@ def _rows(
         base, *heads = choice.commit
         place = {"project": choice.project, "machine": choice.machine[0], "environment": choice.environment[0]}
         judgements = [judged_sides(store, base=base, head=head, metric=choice.metric, **place) for head in heads]
-        rows = rows_from_judgements(judgements, sides[0].values(), unnamed=unnamed)
+        rows = rows_from_judgements(judgements, sides, unnamed=unnamed)
     else:
         rows = rows_from_values(sides, unnamed=unnamed)
     return sorted(rows, key=lambda row: (-row.size, row.name))

@@ -12,12 +12,11 @@ from dashboard.app import create_app
 from dashboard.looks import look_of
 from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.tables.comparison import MOST_IN_SIGHT, MOST_ROWS, answer_of, ratios_table, short_name
-from dashboard.tables.ratios import Mean, mean_of, ratio_of, rows_from_judgements, rows_from_values
+from dashboard.tables.ratios import Mean, mean_of, ratio_of, rows_from_values
 from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
-from results.judgement.verdicts import judge
 from results.store import open_store
-from tests.made_values import A, B, failed, row
+from tests.made_values import failed, row
 
 BY = 1.3
 
@@ -198,6 +197,7 @@ def test_wrong_values_in_the_url_are_named(store):
 
 def test_another_project_forgets_the_sides(store):
     picked = dict.fromkeys(PICKED, "") | {"project": "other", "along": "commit", "commit": ["abc"], "machine": ["m"]}
+    picked["metric"] = "latency_s"
     assert asked_query("?a", picked=picked, shown="?a", triggered="compare-project") == "?project=other&along=commit"
     assert "commit=abc" in asked_query("?a", picked=picked, shown="?a", triggered="compare-show")
     with pytest.raises(PreventUpdate):
@@ -227,18 +227,6 @@ def test_intervals_that_touch_are_no_certain_difference():
     assert ratio_of(row([0.99, 1.0, 1.01]), row([1.02, 1.03, 1.04])).is_significant is False  # not relevant
     far = ratio_of(row([0.99, 1.0, 1.01]), row([0.5, 0.5, 0.5]))
     assert (far.is_significant, far.kind) == (True, "good")
-
-
-def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
-    processes = [[1.0, 1.01, 1.02], [0.94, 0.95, 0.96]]
-    base, head = (row(each, commit=at) for each, at in zip(processes, (A, B), strict=True))
-    told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
-    assert told.low < told.ratio < told.high
-    head = head._replace(value=0.7, reason="stolen",
-                   processes=tuple(each._replace(disturbed="stolen") for each in head.processes))  # fmt: skip
-    told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
-    assert told.ratio == pytest.approx(0.7 / 1.01)
-    assert (told.low, told.high) == (None, None)
 
 
 def test_what_is_counted_differs_for_certain_without_an_interval():

@@ -69,3 +69,11 @@ def test_whatever_the_chart_shows_is_in_the_csv(point, quantity):
 def test_an_empty_store_has_no_csv(tmp_path, path):
     with open_store(str(tmp_path / "empty.db")) as store:
         assert create_app(store).server.test_client().get(path).status_code == 404
+
+
+def test_points_that_work_at_neither_commit_are_saved_with_their_states(journal_store, journals):
+    states = {("mlp", "fused"): "unavailable", ("linear", "compiled"): "timed_out"}
+    store = journal_store(journals.history(2, operations=("mlp", "linear"), states=states))
+    lines = read(create_app(store).server.test_client().get("/compare.csv").text)
+    told = {line["point"].partition("[")[2].partition(",")[0]: line["outcome"] for line in lines if not line["ratio"]}
+    assert told == {"provider=fused": "unavailable", "provider=compiled": "timed out"}

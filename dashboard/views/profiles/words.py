@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dashboard.figures.latency import TimeBar
@@ -32,6 +33,7 @@ MISSING = {
     "expected_bytes": "traffic to expect",
     "expected_time_s": "time to expect",
 }
+OF_OPERATORS = frozenset({"Operators", "Traffic"})
 OF_A_DEVICE = frozenset({"device_busy_s", "runtime_calls"})
 
 
@@ -140,8 +142,9 @@ def expectations_of(call: CallView) -> list[Expectation]:
         ("Memory freed", None, profile.freed_bytes, "B"),
         ("Device idle between kernels", None, profile.gap_time_s, "s"),
     )
+    are_others = re.search(r"expected \S+ operators?, saw", profile.unexpected or "") is not None
     return [
-        _expectation(name, expected, seen, unit)
+        _expectation(name, expected, seen, unit, are_others=are_others and name in OF_OPERATORS)
         for name, expected, seen, unit in quantities
         if (expected is not None or seen is not None) and (on_gpu or name != "Kernel launches")
     ]
@@ -200,10 +203,14 @@ def note_of_flames(stacks: Sequence[FoldedStack], side: StackKind, *, words: Map
     return f"{si(whole_s, 's')} on the {side}, most of it by itself in {names}"
 
 
-def _expectation(name: str, expected: float | None, seen: float | None, unit: str) -> Expectation:
+def _expectation(name: str, expected: float | None, seen: float | None, unit: str, *, are_others: bool) -> Expectation:
     is_exact = not unit
     comparison = ""
-    if expected is not None and seen is not None:
+    is_odd = is_exact and expected is not None and seen is not None and expected != seen
+    # As many, or of less traffic than there must be: nothing that can be compared.
+    if are_others and not is_odd and expected is not None and seen is not None and seen <= expected:
+        comparison, is_odd = "other operators than expected", True
+    elif expected is not None and seen is not None:
         if is_exact:
             comparison = "as expected" if expected == seen else f"{seen - expected:+g}"
         elif expected:
@@ -213,7 +220,7 @@ def _expectation(name: str, expected: float | None, seen: float | None, unit: st
         expected=_text(expected, unit),
         seen=_text(seen, unit),
         comparison=comparison,
-        is_odd=is_exact and expected is not None and seen is not None and expected != seen,
+        is_odd=is_odd,
     )
 
 

@@ -11,10 +11,11 @@ from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_
 from dashboard.pages.compare import MADE_OF_PROCESSES, page_props
 from dashboard.quantities import MetricFormat
 from dashboard.tables.comparison import answer_of
-from dashboard.tables.ratios import mean_of, rows_from_values
+from dashboard.tables.ratios import key_of, mean_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
+from results.judgement.verdicts import judge
 from results.store import open_store
-from tests.made_values import row
+from tests.made_values import A, B, row
 
 
 def marks(n, *, significant=0):
@@ -142,3 +143,31 @@ def test_what_looks_changed_and_is_not_known_is_counted_in_the_answer(journal_st
     assert answer_of(drawing.names, drawing.means).startswith(
         "0 worse and 0 better beyond the noise, 1 undecided, of 3 points, geometric mean +14.5 %: "
     )
+
+
+def test_the_largest_changes_are_drawn_whether_or_not_they_are_certain():
+    ratios = [1.0 + 0.001 * (i % 7) for i in range(9000)]
+    extremes = {1234: 5.0, 4321: 0.1, 8999: 4.0}
+    made = [RatioMark(value=1.0, ratio=extremes.get(i, ratio), note="", is_significant=False)
+            for i, ratio in enumerate(ratios)]  # fmt: skip
+    (side,), n_left_out = thinned([RatioSide(name="x", marks=tuple(made))])
+    assert {5.0, 0.1, 4.0} < {mark.ratio for mark in side.marks}
+    assert {1.0, 1.001} < {mark.ratio for mark in side.marks}  # and of the smallest some, so that none is a gap
+    assert (len(side.marks), n_left_out) == (MOST_POINTS, 9000 - MOST_POINTS)
+
+
+def by_gate(base, head):
+    sides = [{key_of(each): each} for each in (base, head)]
+    return rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], sides)[0].ratios[0]
+
+
+def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
+    processes = [[1.0, 1.01, 1.02], [0.94, 0.95, 0.96]]
+    base, head = (row(each, commit=at) for each, at in zip(processes, (A, B), strict=True))
+    told = by_gate(base, head)
+    assert told.low < told.ratio < told.high
+    head = head._replace(value=0.7, reason="stolen",
+                   processes=tuple(each._replace(disturbed="stolen") for each in head.processes))  # fmt: skip
+    told = by_gate(base, head)
+    assert told.ratio == pytest.approx(0.7 / 1.01)
+    assert (told.low, told.high) == (None, None)

@@ -10,7 +10,7 @@ import pytest
 from dashboard.pages.profile import page_props
 from dashboard.views.profiles.difference import difference_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
-from dashboard.views.profiles.words import note_of_timeline
+from dashboard.views.profiles.words import expectations_of, note_of_timeline
 
 NEWEST = "b2b2b2b2-py3.11-cuda-t2.jsonl"
 
@@ -88,3 +88,18 @@ def test_a_timeline_tells_how_long_the_device_worked_of_the_call(changed_store):
     assert plain(note_of_timeline(drawing.timeline)).startswith(
         "the device worked for 60.0 µs; between its kernels it was idle for 0 s in 0 gaps, of a call of "
     )
+
+
+def test_as_many_operators_that_are_others_are_not_said_to_be_as_expected(changed_store):
+    def with_others(line):
+        told = "expected 3 operators, saw 3: aten::copy_, missing one of fused_mlp's"
+        return line | {"unexpected": told, "operators_min_bytes": 1e5} if line["kind"] == "profile" else line
+
+    drawing = profile_drawing_of(
+        changed_store(with_others), query="?machine=gpu-01&batch=16&provider=eager&commit=a1a1a1a1"
+    )
+    told = {row.name: (row.comparison, row.is_odd) for row in expectations_of(drawing.call)}
+    n = drawing.call.profile
+    assert n.operator_count == n.expected_operator_count == n.kernel_launches
+    assert told["Operators"] == told["Traffic"] == ("other operators than expected", True)
+    assert told["Kernel launches"] == ("as expected", False)
