@@ -9,7 +9,7 @@ from results.judgement.outcomes import Doubt, Outcome
 from results.judgement.run_spreads import LEAST_RUNS
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words, counted, visible_from
+from results.units import change_in_words, counted, percent, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -213,7 +213,8 @@ def _floor(judgement: Judgement) -> list[str]:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
     size = visible_from(floor, digits=1)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
-    return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}.", *_floor_together(judgement)]
+    told = f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."
+    return [told, *_floor_together(judgement), *_irrelevant(judgement, floor)]
 
 
 def _floor_together(judgement: Judgement) -> list[str]:
@@ -223,7 +224,15 @@ def _floor_together(judgement: Judgement) -> list[str]:
         return []
     size, n = visible_from(median(one.evidence.floor for one in surfaces), digits=1), len(surfaces)
     where = f"half of the {n:,} surfaces" if n > 1 else "the one surface"
-    return [f"A change that all points of a surface share is seen from {size} on, in {where}."]
+    return [f"Changes under {size} that all points of a surface share are invisible in {where}."]
+
+
+def _irrelevant(judgement: Judgement, floor: float) -> list[str]:
+    """Return from what size on a change is told, where a smaller one would be seen."""
+    surfaces = [one.evidence.floor for one in judgement.surfaces]
+    if min(floor, median(surfaces) if surfaces else floor) >= judgement.least_change:
+        return []
+    return [f"Of these, changes under {percent(judgement.least_change, digits=1)} are not told: they are not relevant."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:
