@@ -33,7 +33,8 @@ def headline(judgement: Judgement) -> str:
     for outcome, words in _AS_A_WHOLE.items():
         if n := len(judgement.together(outcome)):
             counted += f"; {n:,} surface{'s' if n != 1 else ''} {words} as a whole"
-    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} that the base measured"
+    of_base = "that --exact judges" if judgement.is_exact_only else "that the base measured"
+    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} {of_base}"
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
         f"{judgement.n_compared:,} compared{whole}{': ' if counted else ''}{counted}"
@@ -160,7 +161,7 @@ def notes(judgement: Judgement) -> list[str]:
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:
         parts.append(f"A part was asked for: {judgement.n_not_asked:,} other series of the base are left out.")
-    if judgement.n_gone > judgement.n_compared and not judgement.is_paired:
+    if judgement.n_gone > judgement.n_compared and not (judgement.is_paired or judgement.is_exact_only):
         is_part = bool(judgement.n_not_asked)
         parts.append(
             f"Most of what {'was asked for' if is_part else 'the base measured'} is gone. Was the head measured in "
