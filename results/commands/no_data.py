@@ -32,10 +32,21 @@ def how_to_measure(store: Store, *, commit: str) -> str:
 
 
 def why_nothing_compares(store: Store, judgement: Judgement) -> str:
-    """Tell why two commits have nothing to compare, with the command that measures the head where one would help."""
+    """Tell why two commits have nothing to compare, with the command that measures one of them where that would help.
+
+    It is the head; where each was measured on a machine of its own, the base on the head's, which is the later one.
+    """
     why = why_nothing(judgement)
-    has_way = judgement.is_exact_only or "fusebench " in why
-    return why if has_way else f"{why} {how_to_measure(store, commit=judgement.head_commit)}"
+    if judgement.is_exact_only or "fusebench " in why:
+        return why
+    at_base, at_head = (
+        sorted({(row.machine, row.environment) for row in rows})
+        for rows in (judgement.only_at_base, judgement.only_at_head)
+    )
+    if judgement.failing or not at_base or not at_head or set(at_base) & set(at_head):
+        return f"{why} {how_to_measure(store, commit=judgement.head_commit)}"
+    machine, environment = at_head[0]
+    return f"{why} The base was not on {machine}, {environment}. {how_to_measure(store, commit=judgement.base_commit)}"
 
 
 def why_not_measured(store: Store, error: UnknownRevision) -> str:

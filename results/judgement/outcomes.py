@@ -68,7 +68,8 @@ class Verdict(NamedTuple):
 
     ratio: head ÷ base, or None. reason: why it is judged so, in words; None where its evidence alone says it.
     evidence: of a noisy metric that has a value at both, and a noise that is known.
-    floor: the relative change that would be found in four of five cases; None where none would, however large.
+    floor: the relative change that would be found in four of five cases if the other points of the surface changed by
+    it, too, whatever is relevant; None where none would, however large.
     is_doubtful: whether it was not measured well enough to be compared. doubt: the kind of its reason, where that has a
     remedy of its own. known: the acknowledged change that explains it, where the outcome is `known`.
     least_change: what was relevant here.

@@ -62,26 +62,33 @@ def priors_of(variances: Numbers, dof: Numbers, families: Sequence[Hashable]) ->
     """
     from scipy.special import digamma, polygamma  # noqa: PLC0415 - takes a moment to import
 
-    names = list(dict.fromkeys(families))
+    members = members_of(families)
     if len(variances) < LEAST_SERIES:
-        return dict.fromkeys(names, USUAL)
+        return dict.fromkeys(members, USUAL)
     half = dof / 2
     logs = np.log(np.maximum(variances, LEAST_SD**2)) - digamma(half) + np.log(half)
-    members = {name: np.array([i for i, each in enumerate(families) if each == name]) for name in names}
     own = {name: each for name, each in members.items() if len(each) >= LEAST_SERIES}
-    others = [i for name, each in members.items() if name not in own for i in each]
-    parts = [*own.values(), *([np.array(others)] if others else [])]
+    others = [each for name, each in members.items() if name not in own]
+    parts = [*own.values(), *([np.concatenate(others)] if others else [])]
     deviations = np.concatenate([logs[part] - logs[part].mean() for part in parts])
     excess = float(deviations @ deviations) / (len(deviations) - len(parts)) - float(np.mean(polygamma(1, half)))
     prior_dof = min(2 * _inverse_trigamma(excess), _MOST_DOF) if excess > 0 else _MOST_DOF
     shift = float(digamma(prior_dof / 2)) - math.log(prior_dof / 2)
-    by = {name: own.get(name, slice(None)) for name in names}
-    return {
-        name: Prior(
-            sd=math.exp((float(np.mean(logs[of_name])) + shift) / 2), dof=prior_dof, pooled=float(dof[of_name].sum())
-        )
-        for name, of_name in by.items()
-    }
+
+    def prior_of(part: NDArray[np.intp] | slice) -> Prior:
+        sd = math.exp((float(np.mean(logs[part])) + shift) / 2)
+        return Prior(sd=sd, dof=prior_dof, pooled=float(dof[part].sum()))
+
+    of_all = prior_of(slice(None))
+    return {name: prior_of(own[name]) if name in own else of_all for name in members}
+
+
+def members_of(families: Sequence[Hashable]) -> dict[Hashable, NDArray[np.intp]]:
+    """Return the places of the members of each family, in one pass: there may be as many families as members."""
+    found: dict[Hashable, list[int]] = {}
+    for place, name in enumerate(families):
+        found.setdefault(name, []).append(place)
+    return {name: np.array(places) for name, places in found.items()}
 
 
 def moderated(effects: Numbers, variances: Numbers, dof: Numbers, *, factors: Numbers, prior: Prior) -> Moderated:

@@ -9,7 +9,7 @@ from results.judgement.outcomes import Doubt, Outcome
 from results.judgement.run_spreads import LEAST_RUNS
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words, counted, visible_from
+from results.units import change_in_words, counted, percent, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +33,8 @@ def headline(judgement: Judgement) -> str:
     for outcome, words in _AS_A_WHOLE.items():
         if n := len(judgement.together(outcome)):
             counted += f"; {n:,} surface{'s' if n != 1 else ''} {words} as a whole"
-    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} that the base measured"
+    of_base = "that --exact judges" if judgement.is_exact_only else "that the base measured"
+    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} {of_base}"
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
         f"{judgement.n_compared:,} compared{whole}{': ' if counted else ''}{counted}"
@@ -160,7 +161,7 @@ def notes(judgement: Judgement) -> list[str]:
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:
         parts.append(f"A part was asked for: {judgement.n_not_asked:,} other series of the base are left out.")
-    if judgement.n_gone > judgement.n_compared and not judgement.is_paired:
+    if judgement.n_gone > judgement.n_compared and not (judgement.is_paired or judgement.is_exact_only):
         is_part = bool(judgement.n_not_asked)
         parts.append(
             f"Most of what {'was asked for' if is_part else 'the base measured'} is gone. Was the head measured in "
@@ -213,7 +214,8 @@ def _floor(judgement: Judgement) -> list[str]:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
     size = visible_from(floor, digits=1)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
-    return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}.", *_floor_together(judgement)]
+    told = f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."
+    return [told, *_floor_together(judgement), *_irrelevant(judgement, floor)]
 
 
 def _floor_together(judgement: Judgement) -> list[str]:
@@ -223,7 +225,15 @@ def _floor_together(judgement: Judgement) -> list[str]:
         return []
     size, n = visible_from(median(one.evidence.floor for one in surfaces), digits=1), len(surfaces)
     where = f"half of the {n:,} surfaces" if n > 1 else "the one surface"
-    return [f"A change that all points of a surface share is seen from {size} on, in {where}."]
+    return [f"Changes under {size} that all points of a surface share are invisible in {where}."]
+
+
+def _irrelevant(judgement: Judgement, floor: float) -> list[str]:
+    """Return from what size on a change is told, where a smaller one would be seen."""
+    surfaces = [one.evidence.floor for one in judgement.surfaces]
+    if min(floor, median(surfaces) if surfaces else floor) >= judgement.least_change:
+        return []
+    return [f"Of these, changes under {percent(judgement.least_change, digits=1)} are not told: they are not relevant."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:

@@ -277,3 +277,11 @@ def test_a_report_that_cannot_be_written_is_refused_and_named(run_gate, two_comm
     answer = run_gate(two_commits(), "--report", report)
     assert isinstance(answer.exception, click.UsageError)
     assert f"--report {report}" in answer.exception.message
+
+
+def test_of_two_machines_the_base_is_to_be_measured_on_the_heads(run_gate, two_commits):
+    """To measure the head again where it was measured would help nothing."""
+    answer = run_gate(two_commits(machine="another"))
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "The base was not on another, " in answer.stderr
+    assert f"`git checkout {A} && " in answer.stderr

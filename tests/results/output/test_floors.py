@@ -134,3 +134,16 @@ def test_a_floor_of_more_than_twice_is_told_as_how_many_times():
 def test_exact_metrics_alone_have_none():
     found = exact_only(judged(known(1), (row(3, metric="operator_count"), row(3, metric="operator_count", commit=B))))
     assert (found.floor, found.n_with_floor, found.n_noisy, lines_of(found)) == (None, 0, 0, [])
+
+
+def test_exact_judgements_say_nothing_of_all_that_the_base_measured():
+    """A gone time is judged, those that are still there are not: most of what the base measured is there."""
+    base = [row(CALM, batch=batch) for batch in range(4)] + [row(CALM, batch=1, provider="compiled")]
+    head = [row(CALM, batch=batch, commit=B) for batch in range(4)] + [
+        row(CALM, batch=2, provider="compiled", commit=B)
+    ]
+    found = exact_only(judge(base, head, base_commit=A, head_commit=B))
+    assert (found.n_gone, found.n_compared) == (1, 0)
+    text = rendered(found, report_format=ReportFormat.TEXT)
+    assert "0 compared of 1 that --exact judges: 1 failed" in text
+    assert "Most of what" not in text

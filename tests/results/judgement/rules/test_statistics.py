@@ -45,6 +45,35 @@ def test_a_ratio_beyond_all_measure_is_a_number_still():
     assert (up.ratio, down.ratio) == (math.exp(700), math.exp(-700))
 
 
+class CountedSurface:
+    """A surface that counts how often any is compared with another."""
+
+    n_compared = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return hash(self.number)
+
+    def __eq__(self, other):
+        CountedSurface.n_compared += 1
+        return self.number == other.number
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_every_series_may_be_a_surface_of_its_own(is_paired):
+    """As are a suite's benchmarks without parameters: nothing compares each surface with every series."""
+    rng = np.random.default_rng(3)
+    n = 400
+    pairs = [
+        pair(*rng.normal(0, 0.01, (2, 3)))._replace(name=number, surface=CountedSurface(number)) for number in range(n)
+    ]
+    CountedSurface.n_compared = 0
+    compare(pairs, is_paired=is_paired)
+    assert CountedSurface.n_compared < 50 * n
+
+
 def test_a_history_counts_run_by_run():
     """Two runs at the base and one at the head: 0.1·√(1/2 + 1), where that is more than processes vary."""
     one = pair([0.0, 0.0], [0.3], own_runs=True)

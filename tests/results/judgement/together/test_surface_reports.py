@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -33,7 +34,18 @@ class TestReports:
         start = lines.index("Regressions:")
         assert lines[start + 3].startswith("mlp latency_s  provider=fused ")
         assert "all 24 points together" in lines[start + 3]
-        assert any(line.startswith("A change that all points of a surface share is seen from ") for line in lines)
+        assert any(
+            re.fullmatch("Changes under .* that all points of a surface share are invisible in .*", line)
+            for line in lines
+        )
+
+    def test_what_is_visible_and_too_small_to_matter_is_not_told(self):
+        found = judged(1.02, noise=0.003)
+        assert max(one.evidence.floor for one in found.surfaces) < 0.02 < found.least_change
+        assert not found.together(Outcome.REGRESSION)
+        text = rendered(found, report_format=ReportFormat.TEXT)
+        assert "Of these, changes under 3.0\N{NARROW NO-BREAK SPACE}% are not told: they are not relevant." in text
+        assert "are not told" not in self.told(ReportFormat.TEXT)
 
     def test_a_limit_is_one_of_surfaces_and_points(self):
         found = judged(of_first=2.0)
