@@ -16,6 +16,7 @@ from results.judgement.comparison.moderation import (
     Moderated,
     Prior,
     moderated,
+    places_by,
     priors_of,
     quantile_of_t,
 )
@@ -170,8 +171,7 @@ def _moderated(
         repeated, single = places[dof[places] > 0], places[dof[places] == 0]
         surfaces = [pairs[place].surface for place in repeated]
         priors = priors_of(variances[repeated], dof[repeated], surfaces) if surfaces else {}
-        families = [(prior, [surface == name for surface in surfaces]) for name, prior in priors.items()]
-        parts = [(prior, repeated[np.array(chosen)]) for prior, chosen in families]
+        parts = [(priors[name], repeated[chosen]) for name, chosen in places_by(surfaces).items()]
         if len(single):
             moving = np.array([place for place in single if pairs[place].name not in alike], dtype=np.intp)
             parts.append((_pooled(effects[moving], factors[moving]), single))
@@ -183,10 +183,7 @@ def _moderated(
 
 def _testbeds(pairs: Sequence[Pair]) -> list[NDArray[np.intp]]:
     """Return the places of the pairs of each testbed."""
-    places: dict[Hashable, list[int]] = {}
-    for place, pair in enumerate(pairs):
-        places.setdefault(pair.testbed, []).append(place)
-    return [np.array(each) for each in places.values()]
+    return list(places_by(pair.testbed for pair in pairs).values())
 
 
 def _pooled(effects: Numbers, factors: Numbers) -> Prior:

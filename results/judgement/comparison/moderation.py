@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +67,7 @@ def priors_of(variances: Numbers, dof: Numbers, families: Sequence[Hashable]) ->
         return dict.fromkeys(names, USUAL)
     half = dof / 2
     logs = np.log(np.maximum(variances, LEAST_SD**2)) - digamma(half) + np.log(half)
-    members = {name: np.array([i for i, each in enumerate(families) if each == name]) for name in names}
+    members = places_by(families)
     own = {name: each for name, each in members.items() if len(each) >= LEAST_SERIES}
     others = [i for name, each in members.items() if name not in own for i in each]
     parts = [*own.values(), *([np.array(others)] if others else [])]
@@ -75,13 +75,21 @@ def priors_of(variances: Numbers, dof: Numbers, families: Sequence[Hashable]) ->
     excess = float(deviations @ deviations) / (len(deviations) - len(parts)) - float(np.mean(polygamma(1, half)))
     prior_dof = min(2 * _inverse_trigamma(excess), _MOST_DOF) if excess > 0 else _MOST_DOF
     shift = float(digamma(prior_dof / 2)) - math.log(prior_dof / 2)
-    by = {name: own.get(name, slice(None)) for name in names}
-    return {
-        name: Prior(
-            sd=math.exp((float(np.mean(logs[of_name])) + shift) / 2), dof=prior_dof, pooled=float(dof[of_name].sum())
-        )
-        for name, of_name in by.items()
-    }
+
+    def prior(mean: float, pooled: float) -> Prior:
+        return Prior(sd=math.exp((mean + shift) / 2), dof=prior_dof, pooled=pooled)
+
+    of_all = prior(float(np.mean(logs)), float(dof.sum()))  # once: there may be as many families as series
+    by = {name: prior(float(np.mean(logs[part])), float(dof[part].sum())) for name, part in own.items()}
+    return {name: by.get(name, of_all) for name in names}
+
+
+def places_by(names: Iterable[Hashable]) -> dict[Hashable, NDArray[np.intp]]:
+    """Return the places of each name, in order."""
+    places: dict[Hashable, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return {name: np.array(each) for name, each in places.items()}
 
 
 def moderated(effects: Numbers, variances: Numbers, dof: Numbers, *, factors: Numbers, prior: Prior) -> Moderated:
