@@ -52,7 +52,7 @@ def run_again(rows: Sequence[PointRow], *, is_traced: bool = False) -> tuple[str
 def compare_again(revisions: tuple[str, str], point: PointRow) -> str:
     """Return one line that measures `point`, and eager beside it, at both commits in the same minutes."""
     axes = _axes([point], contenders=_beside_baseline(point.contender))
-    return _compared(revisions, axes, threads=point.threads)
+    return _compared(revisions, axes, contender=point.contender, threads=point.threads)
 
 
 def compare_surface_again(
@@ -73,7 +73,7 @@ def compare_surface_again(
         values.pop("dim", None)  # as it is by default; each with each hidden would be more
     axes = _lines(operation, _beside_baseline(contender), {name: list(each) for name, each in values.items()})
     threads = list(values.get("threads", ()))
-    return _compared(revisions, axes, threads=threads[0] if len(threads) == 1 else None)
+    return _compared(revisions, axes, contender=contender, threads=threads[0] if len(threads) == 1 else None)
 
 
 def axes_of(rows: Sequence[PointRow]) -> tuple[str, ...]:
@@ -85,10 +85,11 @@ def _beside_baseline(contender: str) -> list[str]:
     return list(dict.fromkeys((BASELINE, contender)))
 
 
-def _compared(revisions: tuple[str, str], axes: Sequence[str], *, threads: Value) -> str:
+def _compared(revisions: tuple[str, str], axes: Sequence[str], *, contender: str, threads: Value) -> str:
     base, head = (revision[:_HASH] for revision in revisions)
     written = shlex.join(["printf", r"%s\n", *axes])
-    compared = shlex.join(["fusebench", "ab", base, head, "--axes", AXES_FILE])
+    # Unasked `ab` takes ours alone, whatever the file lists.
+    compared = shlex.join(["fusebench", "ab", base, head, "--axes", AXES_FILE, "--provider", contender])
     of_threads = "" if threads is None else f"FUSEBENCH_THREADS={threads} "
     return f"{written} > {AXES_FILE} && {of_threads}{compared}"
 

@@ -53,6 +53,8 @@ def why_not_measured(store: Store, error: UnknownRevision) -> str:
     """Tell how to measure the revision. Raises: click.UsageError for a name that git does not know either."""
     if not error.is_plausible:
         raise click.UsageError(error.message)
+    if not commits(store):  # whose results it lacks, ours or another suite's, nothing tells
+        return f"{error.message}. {EMPTY_STORE}"
     return f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}"
 
 

@@ -113,19 +113,20 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
         case Ending.VANISHED:
             lines += ["The ends do not differ any more, so what was found was noise; --again begins anew."]
             return lines
+    threads, points = _threads(target), _points(target, options)
     skipped = _skipped(state, end)
     lines += [f"  {counted(len(skipped), 'commit')} skipped within the range"]
     if end.ending is Ending.FOUND and state.range.is_good_beside and end.first_bad == 1:
         short, good = commit.hash[:12], state.range.good.hash[:12]
         lines += [
             "  It merged the branch of GOOD into a line that GOOD had not seen. To search that line:",
-            f"    fusebench bisect $(git merge-base {short}^1 {good}) {short}^1",
+            f"    {threads}fusebench bisect $(git merge-base {short}^1 {good}) {short}^1 {points}",
         ]
     if commit.is_merge and end.ending is Ending.FOUND:
         short = commit.hash[:12]
         lines += [
             "  It is a merge. To search what it merged:",
-            f"    fusebench bisect $(git merge-base {short}^1 {short}^2) {short}^2",
+            f"    {threads}fusebench bisect $(git merge-base {short}^1 {short}^2) {short}^2 {points}",
         ]
     lines += [f"  Measure it again: {reproduction(state, end, target, options)}"]
     lines += [f"  What it changed: git show {commit.hash[:12]} -- kernels"]
@@ -177,6 +178,12 @@ def reproduction(state: State, end: Ended, target: Target, options: Sequence[str
     commit = state.range.at(end.first_bad)
     confirmation = _confirmation(state, end)
     base = confirmation.against if confirmation else state.range.at(end.last_good).hash
+    compared = shlex.join(["fusebench", "ab", base[:12], commit.hash[:12]])
+    return f"{_threads(target)}{compared} {_points(target, options)}"
+
+
+def _points(target: Target, options: Sequence[str]) -> str:
+    """Write the options that choose the points followed, of `ab` and of `bisect`."""
     kept = dict(_paired(options))
     kept["--operation"] = target.benchmark
     if target.provider:
@@ -185,8 +192,13 @@ def reproduction(state: State, end: Ended, target: Target, options: Sequence[str
         values = {str(each.value) for one in target.series for each in one.parameters if each.name == name}
         if values:
             kept[f"--{name}"] = ",".join(sorted(values, key=lambda text: (len(text), text)))
-    words = ["fusebench", "ab", base[:12], commit.hash[:12]]
-    return shlex.join([*words, *(word for pair in kept.items() for word in pair)])
+    return shlex.join(word for pair in kept.items() for word in pair)
+
+
+def _threads(target: Target) -> str:
+    """Write the threads they were measured with, as variables before a command; empty where they differ."""
+    found = {one.value for each in target.series for one in each.parameters if one.name == "threads"}
+    return f"FUSEBENCH_THREADS={found.pop()} " if len(found) == 1 else ""
 
 
 def _paired(options: Sequence[str]) -> list[tuple[str, str]]:

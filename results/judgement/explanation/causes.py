@@ -110,10 +110,12 @@ def _of_structure(difference: ProfileDifference) -> list[Cause]:
         causes.append(Cause(kind=CauseKind.LOST_FUSION, words=words, change_s=change_s, is_exact=True))
     elif added:
         verbs = ("is launched", "are launched") if added[0].place is RowPlace.KERNEL else ("runs", "run")
-        words = f"{_names(added)} {verbs[len(added) > 1]} in addition"
+        words = f"{_names(added)} {verbs[len({row.name for row in added}) > 1]} in addition"
         causes.append(Cause(kind=CauseKind.ADDED, words=words, change_s=change_s, is_exact=True))
     elif removed:
-        words = f"{_names(removed, of_base=True)} no longer {'runs' if len(removed) == 1 else 'run'}"
+        words = (
+            f"{_names(removed, of_base=True)} no longer {'runs' if len({row.name for row in removed}) == 1 else 'run'}"
+        )
         causes.append(Cause(kind=CauseKind.REMOVED, words=words, change_s=change_s, is_exact=True))
     elif not renamed:
         # Of a name at several places the profile does not tell which was called more often.
@@ -182,18 +184,21 @@ def _was_epilogue(added: DifferenceRow, product: DifferenceRow) -> bool:
 
 
 def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:
-    """Write `aten::addmm ×2 and aten::gelu`."""
+    """Write `aten::addmm ×2 and aten::gelu`; what was called at several places is named once."""
     ordered = sorted(rows, key=lambda row: -_extra(row) * max(row.base_s, row.head_s))
-    texts = []
-    for row in ordered[:_MOST_NAMES]:
+    n_of: dict[str, float] = {}
+    for row in ordered:
         n = row.base_count if of_base else row.head_count
         if row.kind in {RowKind.MORE_CALLS, RowKind.FEWER_CALLS}:
             n = _extra(row)
-        words = decoded(row.name)
-        name = f"`{row.name}`" if words.kind is None else f"`{row.name}` ({words.words})"
-        texts.append(name if n in {None, 0.0, 1.0} else f"{name} ×{figures(n)}")
-    if len(ordered) > _MOST_NAMES:
-        texts.append(f"{len(ordered) - _MOST_NAMES} more")
+        n_of[row.name] = n_of.get(row.name, 0.0) + (n or 1.0)
+    texts = []
+    for each, n in list(n_of.items())[:_MOST_NAMES]:
+        words = decoded(each)
+        name = f"`{each}`" if words.kind is None else f"`{each}` ({words.words})"
+        texts.append(name if n == 1.0 else f"{name} ×{figures(n)}")
+    if len(n_of) > _MOST_NAMES:
+        texts.append(f"{len(n_of) - _MOST_NAMES} more")
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

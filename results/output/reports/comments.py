@@ -25,6 +25,7 @@ _ENDS_CELL = str.maketrans(
     {"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\[", "~": "\\~", "$": "\\$"}
 )
 _MARKS_UP = re.compile(r"(?<![^\W_])_|_(?![^\W_])")  # but not within a word
+_MENTIONS = re.compile(r"(?<=[@#])|(?<=\bGH)(?=-\d)", re.IGNORECASE)
 _BREAK = "\u200b"  # nobody sees it, and neither a person nor an issue is mentioned
 
 
@@ -66,7 +67,7 @@ def escaped(text: str) -> str:
     A _ within a word marks up nothing; those around one do, as in `__call__` and `_name_`.
     """
     safe = _MARKS_UP.sub(r"\\_", printable_line(text).translate(_ENDS_CELL))
-    return safe.replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
+    return _MENTIONS.sub(_BREAK, safe)
 
 
 def _room_for(table: Table, left: int) -> tuple[int, int]:

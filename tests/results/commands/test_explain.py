@@ -81,7 +81,7 @@ def test_a_lost_fusion_within_the_noise_fails_the_gate_and_is_explained(compared
     assert "mlp operator_count [pass=forward, provider=fused, weights=plain]: × 3  (code · all 4 points)" in text
     assert "Lost fusion: `fused_mlp::mlp` became `aten::addmm` ×2 and `aten::gelu`." in text
     assert "stack: torch 2.13.0, python 3.11.9 at both" in text
-    assert f"fusebench ab {A[:12]} {B[:12]} --axes point.toml" in text
+    assert f"fusebench ab {A[:12]} {B[:12]} --axes point.toml --provider fused" in text
 
 
 def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):

@@ -199,7 +199,7 @@ def test_the_command_of_asv_selects_the_benchmark_and_no_other(params):
 
 def test_the_command_measures_the_worst_point_of_both_commits_again():
     command = explained(cpu(FUSED, 100), cpu(EAGER, 130)).command
-    assert command.endswith(f" fusebench ab {A[:12]} {B[:12]} --axes point.toml")
+    assert command.endswith(f" fusebench ab {A[:12]} {B[:12]} --axes point.toml --provider fused")
     assert "'batches = [16]' 'hiddens = [256]'" in command
 
 

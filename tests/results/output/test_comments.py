@@ -128,3 +128,8 @@ def test_a_surface_is_named_alike_by_every_command():
         for order in (shared, sorted(shared, key=lambda one: one.name))
     }
     assert named_as == {"mlp latency_s [pass=PASS, provider=PROVIDER, weights=WEIGHTS]"}
+
+
+@pytest.mark.parametrize(("text", "told"), [("GH-12", "GH\u200b-12"), ("time_gh-7", "time_gh-7"), ("GH-x", "GH-x")])
+def test_the_other_way_to_name_an_issue_mentions_none_either(text, told):
+    assert escaped(text) == told

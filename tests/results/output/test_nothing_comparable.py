@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from results.commands import no_data
 from results.exit_codes import ExitCode
 from results.judgement.exact_only import exact_only
 from results.judgement.known_levels import with_known
@@ -132,3 +135,9 @@ def test_what_both_measured_in_other_versions_is_not_told_as_measured_at_one_onl
     assert told in text
     assert "only" not in text
     assert "in another version at the head" in rendered(found, report_format=ReportFormat.JUNIT)
+
+
+def test_an_empty_store_names_no_command_of_a_project_that_it_may_not_be_of(monkeypatch):
+    monkeypatch.setattr(no_data, "commits", lambda _: [])
+    error = SimpleNamespace(is_plausible=True, message="nothing is stored for HEAD", commit=A)
+    assert no_data.why_not_measured(None, error) == f"nothing is stored for HEAD. {no_data.EMPTY_STORE}"

@@ -18,6 +18,21 @@ def test_a_merge_that_brought_the_good_end_to_a_slower_line_is_confirmed_against
     assert world.asked[-1][1:3] == (0, 1)
 
 
+def test_what_it_merged_is_searched_at_the_points_and_threads_that_were_followed(world):
+    world.culprit, world.merged_into = 1, 9
+    lines = [line.strip() for line in bisected().stdout.splitlines()]
+    (threads,) = {line["point"]["threads"] for line in world.journals.lines_of(world.sweep)}
+    [again] = [line.partition(": ")[2] for line in lines if line.startswith("Measure it again: ")]
+    begin, asked = f"FUSEBENCH_THREADS={threads} fusebench", again.split(commit(1)[:12])[1]
+    assert again.startswith(f"{begin} ab {commit(0)[:12]} ")
+    assert asked.startswith(" --axes quick --operation mlp --provider fused --batch ")
+    followed = [line for line in lines if "fusebench bisect" in line]
+    assert len(followed) == 2
+    for line, parent in zip(followed, "12", strict=True):
+        assert line.startswith(f"{begin} bisect $(git merge-base ")
+        assert line.endswith(f") {commit(1)[:12]}^{parent}{asked}")
+
+
 def test_what_came_after_such_a_merge_is_confirmed_against_its_own_parent(world):
     world.merged_into = 0
     answer = bisected()

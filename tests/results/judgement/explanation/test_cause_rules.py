@@ -158,6 +158,15 @@ def test_a_kernel_beside_a_product_was_part_of_it_if_it_does_what_the_product_no
     assert found[1] == exact(CauseKind.RENAMED, "`sgemm_a` became `sgemm_b`", 2)
 
 
+def test_what_runs_at_several_places_is_named_once():
+    several = [added("aten::neg", us) for us in (3, 1)]
+    assert causes(*several)[0].words == "`aten::neg` ×2 runs in addition"
+    assert causes(*several, added(COPY))[0].words == "`aten::copy_` and `aten::neg` ×2 run in addition"
+    gone = [removed("aten::neg", n=2.0), removed("aten::neg")]
+    assert causes(*gone)[0].words == "`aten::neg` ×3 no longer runs"
+    assert causes(*gone, added("aten::mm"))[0].words == "`aten::neg` ×3 became `aten::mm`"
+
+
 def test_of_many_names_the_four_that_take_most_are_told():
     rows = [added(f"aten::{name}", us) for name, us in zip("abcdef", (1, 6, 3, 5, 4, 2), strict=True)]
     (found,) = causes(*rows)

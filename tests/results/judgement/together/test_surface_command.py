@@ -22,7 +22,7 @@ def test_its_command_measures_the_whole_surface_again():
     [together] = found.together(Outcome.REGRESSION)
     command = command_of((A, B), None, finding, [one.parameters for one in together.rows])
     written, compared = command.split(" > point.toml && ")
-    assert compared == f"fusebench ab {A[:12]} {B[:12]} --axes point.toml"
+    assert compared == f"fusebench ab {A[:12]} {B[:12]} --axes point.toml --provider fused"
     [_, form, *lines] = shlex.split(written)
     assert form == r"%s\n"
     assert tomllib.loads("\n".join(lines)) == {
