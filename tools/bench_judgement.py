@@ -52,6 +52,8 @@ STEPS = (
     Cell("gauss 1 %", 0.06, 150),
     Cell("gauss 1 %", 0.06, 50),
     Cell("gauss 1 %", 0.06, 20),
+    Cell("gauss 1 %", 0.2, 10),
+    Cell("gauss 1 %", 0.4, 8),
     Cell("1 % + 2 % outliers ×2–5", 0.06, 150),
     Cell("1 % + 2 % outliers ×1.3", 0.06, 150),
     Cell("3 % + 2 % outliers ×2–5", 0.10, 150),

@@ -30,6 +30,7 @@ FAR = 4.0  # scales about all levels; what wanders has no levels so clear
 SHEER = 16.0  # scales, at which chance resemblance of neighbours makes no wandering either
 WHITE, WANDERING = 0.15, 0.35  # correlations of neighbours, between which that counts in part
 SCARCITY = 28  # values; the fewer old ones there are, the larger a jump must be in their scale
+MOST_SCARCITY = 15.0  # scales, by which it must be larger at most: a larger jump is none of noise, however few they are
 USUAL_PHI = 0.4  # correlation of neighbours that few values do not show
 MOVES = 12  # moves of a wandering series that are as few as to double how far it may go by itself
 PSEUDO_VALUES = 8  # that a correlation of neighbours is shrunk by
@@ -145,7 +146,7 @@ def _scarcity(old: Floats, earlier: Floats) -> float:
     phi = float(r[1:] @ r[:-1]) / total if total > 0 else 0.0
     phi = min(0.95, max(0.0, (n * phi + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES)))
     independent = n * (1 - phi) / (1 + phi)
-    return (SCARCITY / independent) ** 2
+    return min(MOST_SCARCITY, (SCARCITY / independent) ** 2)
 
 
 def _spread(old: Floats, new: Floats) -> float:
