@@ -31,7 +31,11 @@ def filter_options(command: _Command) -> _Command:
         (
             click.option("--axes", metavar="NAME|FILE.toml", help=_AXES),
             click.option("--operation", metavar="NAMES", help="Only these operations, comma-separated."),
-            click.option("--provider", metavar="NAMES", help="Only these providers, and eager  [default: all of ours]"),
+            click.option(
+                "--provider",
+                metavar="NAMES",
+                help="Only these providers, and eager  [default: all of ours, or all if the axes have none]",
+            ),
             click.option("--dtype", metavar="NAMES", help="Only these dtypes."),
             click.option("--pass", "pass_", metavar="NAMES", help="forward, forward_backward."),
             click.option("--batch", metavar="NUMBERS", help="Only these numbers of rows."),

@@ -62,10 +62,14 @@ class Comparison:
 
 
 def with_ours(settings: Settings) -> Settings:
-    """Return the settings with the providers to compare: the baseline and ours, or those that were asked for."""
+    """Return the settings with the providers to compare: the baseline and ours, or those that were asked for.
+
+    Where the axes have none of ours, as a file of a kernel of one's own, they are all that it has.
+    """
     axes = axes_from_settings(settings)
     known = dict.fromkeys(name for part in axes.parts() for name in part.providers)
-    asked = settings.filters.provider or tuple(name for name in known if name.startswith(_OURS))
+    ours = tuple(name for name in known if name.startswith(_OURS))
+    asked = settings.filters.provider or ours or tuple(known)
     providers = (BASELINE, *(name for name in asked if name != BASELINE))
     return replace(settings, filters=replace(settings.filters, provider=providers))
 

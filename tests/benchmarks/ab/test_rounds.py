@@ -148,6 +148,12 @@ def test_only_what_a_commit_can_change_is_compared_beside_eager(settings):
     assert selected(groups, with_ours(asked).filters)
 
 
+def test_axes_of_none_of_ours_are_compared_whole(settings, tmp_path):
+    axes = tmp_path / "mine.toml"
+    axes.write_text('operations = ["linear"]\nproviders = ["addmm", "eager"]\nbatches = [8]\n', encoding="utf-8")
+    assert with_ours(replace(settings, axes=str(axes))).filters.provider == ("eager", "addmm")
+
+
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
