@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FetchedRow = tuple[Any, ...]
 Testbed = tuple[int, int]  # ids of machine and environment
 
+_OF_BASE = re.compile(r"(?P<name>ab-[0-9a-f]+)-(?P<number>\d+)-base")
+
 
 class MeasuringRun(NamedTuple):
     """Run with the names that the rows of its points show."""
@@ -42,6 +45,22 @@ def run_conditions(store: Store, *, run_ids: Collection[str]) -> dict[str, Mappi
     with store.reading() as connection:
         rows = connection.execute(sa.select(Run.uid, Run.conditions).where(Run.uid.in_(run_ids))).all()
     return {row.uid: row.conditions for row in rows}
+
+
+def runs_in_rounds(store: Store, *, base: str, head: str) -> list[tuple[str, str]]:
+    """Return the ids of the runs of two commits, full hashes, that `ab` measured in rounds.
+
+    Of what was asked for several times the latest, as `ab` itself judges.
+    """
+    ids = sa.select(Run.uid).join(Commit, Run.commit_id == Commit.id)
+    with store.reading() as connection:
+        at_base, at_head = (set(connection.scalars(ids.where(Commit.hash == commit))) for commit in (base, head))
+    latest: dict[str, int] = {}
+    for found in filter(None, map(_OF_BASE.fullmatch, at_base)):
+        name, number = found["name"], int(found["number"])
+        if f"{name}-{number}-head" in at_head:
+            latest[name] = max(number, latest.get(name, 0))
+    return [(f"{name}-{number}-base", f"{name}-{number}-head") for name, number in sorted(latest.items())]
 
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:

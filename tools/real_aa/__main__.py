@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from real_aa.scoring import Planned, Scored, is_as_it_should_be, report, score
-from results.commands.measuring.judged_rounds import LEAST_CHANGE, LOOKS, Q
+from results.commands.judging.stored_rounds import LEAST_CHANGE, LOOKS, Q
 from results.queries import judged_rounds
 from results.store import OpenMode, open_store
 from results.units import percent

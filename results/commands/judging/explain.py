@@ -11,6 +11,7 @@ import click
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.asked_series import asked_of, nothing_asked
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option
+from results.commands.judging.stored_rounds import judgements_by_rounds
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_to_show, why_nothing_compares
 from results.commands.options import db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
@@ -81,9 +82,10 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
 ) -> int:
     """Why is commit HEAD slower or faster than commit BASE?
 
-    Explains each finding of `fusebench gate` by its worst point: what differs exactly, which operators and kernels
-    came, went, changed their name or their time, where the time went, which versions and conditions differ, what was
-    ruled out. With --where, points without a finding, too. What is not known is not explained.
+    Explains each finding by its worst point: what differs exactly, which operators and kernels came, went, changed
+    their name or their time, where the time went, which versions and conditions differ, what was ruled out. Findings
+    are those of `fusebench ab` where it measured the two, and of `fusebench gate` elsewhere. With --where, points
+    without a finding, too. What is not known is not explained.
 
     \b
     fusebench explain HEAD~1 HEAD
@@ -107,10 +109,16 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
             return nothing_to_show(nothing_asked(whole, selection))
         if not judgement.verdicts:
             return nothing_to_show(why_nothing_compares(store, judgement))
-        found = explanations_of(store, judgement)
+        by_rounds = [
+            part
+            for each in judgements_by_rounds(store, commits, settings)
+            if (part := asked_of(store, each, selection)) is not None
+        ]
+        parts = [*by_rounds, _without(judgement, by_rounds)]
+        found = [each for part in parts for each in explanations_of(store, part)]
         if not found and (axes := _axes_of(store, selection)) is not None:
             found = explanations_of_points(store, judgement, axes)
-        _print(found, judgement, ExplanationFormat(explanation_format), shows_all=shows_all)
+        _print(found, parts, ExplanationFormat(explanation_format), shows_all=shows_all)
     return ExitCode.FINE
 
 
@@ -119,6 +127,12 @@ def _judged(store: Store, commits: tuple[str, str], settings: Settings) -> Judge
     base, head = commits
     least = LEAST_RELEVANT_CHANGE if settings.least_change is None else settings.least_change
     return judged_commits(store, base=base, head=head, least_change=least, thresholds=settings.thresholds)
+
+
+def _without(judgement: Judgement, by_rounds: Sequence[Judgement]) -> Judgement:
+    """Return what is judged of the series that no rounds tell of: theirs are of the same minutes, so they say more."""
+    told = {verdict.head.series_id for each in by_rounds for verdict in each.verdicts}
+    return judgement.only({verdict.head.series_id for verdict in judgement.verdicts} - told) if told else judgement
 
 
 def _axes_of(store: Store, selection: Selection) -> PointFilter | None:
@@ -130,14 +144,16 @@ def _axes_of(store: Store, selection: Selection) -> PointFilter | None:
     return selected.axes if isinstance(selected, SelectedPoints) else None
 
 
-def _print(found: Sequence[Explanation], judgement: Judgement, printed: ExplanationFormat, *, shows_all: bool) -> None:
-    base, head = judgement.base_commit, judgement.head_commit
+def _print(
+    found: Sequence[Explanation], parts: Sequence[Judgement], printed: ExplanationFormat, *, shows_all: bool
+) -> None:
+    base, head = parts[0].base_commit, parts[0].head_commit
     n_silent = sum(one.sentence is None for one in found)
     n_findings = sum(one.finding is not None for one in found)
     of_points = f"no finding, so no change is certain; {counted(len(found), 'point')}"
     what = counted(n_findings, "finding") if n_findings or not found else of_points
     if not found:
-        what += f" in {judgement.n_compared:,} series{_undecided_in_words(judgement)}"
+        what += f" in {sum(part.n_compared for part in parts):,} series{_undecided_in_words(parts)}"
     silent = f", {n_silent} of them not explained" if n_silent else ""
     headline = f"{base[:8]} → {head[:8]}: {what}{silent}"
     match printed:
@@ -150,10 +166,11 @@ def _print(found: Sequence[Explanation], judgement: Judgement, printed: Explanat
             echo_rendered(explanations_as_text(found, terminal_of_output(), headline=headline, limit=limit))
 
 
-def _undecided_in_words(judgement: Judgement) -> str:
+def _undecided_in_words(parts: Sequence[Judgement]) -> str:
     """Return how many series are undecided, which are no findings, and what lists them; empty for none."""
-    n_undecided = judgement.count()[Outcome.UNDECIDED]
+    n_undecided = sum(part.count()[Outcome.UNDECIDED] for part in parts)
     if not n_undecided:
         return ""
-    listed = f"`fusebench gate --base {judgement.base_commit[:8]} --head {judgement.head_commit[:8]}`"
+    base, head = parts[0].base_commit[:8], parts[0].head_commit[:8]
+    listed = f"`fusebench ab {base} {head}`" if parts[0].is_paired else f"`fusebench gate --base {base} --head {head}`"
     return f"; {n_undecided:,} undecided, which {listed} lists"

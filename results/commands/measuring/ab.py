@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.extras import require_modules
+from results.commands.judging.stored_rounds import LOOKS, Q
 from results.commands.measuring import tower
-from results.commands.measuring.judged_rounds import LOOKS, Q, judged, uncertain_shapes
+from results.commands.measuring.judged_rounds import judged, uncertain_shapes
 from results.commands.measuring.rounds import COMMAND, Rounds, gone_on_with, measured_rounds
 from results.commands.measuring.tower import AS_THEY_ARE, MEASURING, passes_on
 from results.exit_codes import ExitCode

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.report_files import write_reports
 from results.commands.judging.settings import tell_unmatched
-from results.commands.measuring.judged_rounds import LOOKS, Q, judged, shapes_of, uncertain_shapes
+from results.commands.judging.stored_rounds import LOOKS, Q
+from results.commands.measuring.judged_rounds import judged, shapes_of, uncertain_shapes
 from results.commands.measuring.rounds import gone_on_with, measured_rounds
 from results.exit_codes import ExitCode
 from results.judgement.exchange import exchange_exit_code, exchange_of, uncertain_of

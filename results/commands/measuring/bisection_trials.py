@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from results.commands.echo import echo
+from results.commands.judging.stored_rounds import Q
 from results.commands.measuring.bisection_state import target_as_json
-from results.commands.measuring.judged_rounds import Q, judged, uncertain_shapes
+from results.commands.measuring.judged_rounds import judged, uncertain_shapes
 from results.commands.measuring.rounds import SHAPE, Rounds, measured_rounds
 from results.exit_codes import ExitCode
 from results.judgement.bisection.search import GOOD_END, Answer, Ask, Trial, n_trials_left, next_step

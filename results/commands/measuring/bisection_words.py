@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from results.commands.echo import echo
-from results.commands.measuring.judged_rounds import Q, judged
+from results.commands.judging.stored_rounds import Q
+from results.commands.measuring.judged_rounds import judged
 from results.commands.measuring.rounds import Side
 from results.exit_codes import ExitCode
 from results.explanations import explanations_of

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from results.commands.judging.stored_rounds import judged_runs
 from results.commands.measuring.rounds import SHAPE
 
 if TYPE_CHECKING:
@@ -15,32 +16,15 @@ if TYPE_CHECKING:
     from results.commands.measuring.tower import Place
     from results.judgement.verdicts import Judgement, Verdict
 
-LOOKS = (5, 8, 11)
-"""Rounds after which what is known is judged: all points first, then those that are uncertain."""
-LEAST_CHANGE = 0.03
-Q = 0.05
-"""Share of false findings over all looks."""
-
 
 def judged(base: Side, head: Side, place: Place, *, q: float) -> Judgement:
     """Judge two sides whose rounds are stored. q: share of false findings."""
     from results.files.settings import settings_of  # noqa: PLC0415 - needs the store's modules
-    from results.queries import judged_rounds  # noqa: PLC0415 - the same
     from results.store import OpenMode, open_store  # noqa: PLC0415 - the same
 
-    settings = settings_of(Path.cwd())
+    commits, runs, settings = (base.commit, head.commit), (base.run, head.run), settings_of(Path.cwd())
     with open_store(place.db, mode=OpenMode.READ) as store:
-        return judged_rounds(
-            store,
-            base=base.commit,
-            head=head.commit,
-            base_run=base.run,
-            head_run=head.run,
-            least_change=LEAST_CHANGE if settings.least_change is None else settings.least_change,
-            thresholds=settings.thresholds,
-            q=q,
-            is_one_stack=base.stack == head.stack,
-        )
+        return judged_runs(store, commits, runs, settings, q=q, is_one_stack=base.stack == head.stack)
 
 
 def uncertain_shapes(judgement: Judgement) -> list[dict[str, object]]:

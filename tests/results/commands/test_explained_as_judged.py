@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -30,6 +31,45 @@ def test_a_place_that_is_asked_for_is_judged_as_the_gate_judges_it(tmp_path, jou
     told = [run(gate, ["--base", A, "--head", B, *options]), run(explain, [A, B, *options])]
     (judged,), (explained,) = (json.loads(one.stdout)["findings"] for one in told)
     assert (explained["floor"], explained["interval"]) == (judged["floor"], judged["interval"])
+
+
+class TestRounds:
+    """What `ab` measured is explained as `ab` judges it, and the gate tells less of it."""
+
+    @pytest.fixture
+    def explained(self, tmp_path, journals, monkeypatch):
+        """The findings after comparisons of A and B, by the names of their runs and the slowdown of fused."""
+        monkeypatch.chdir(tmp_path)
+
+        def told(*comparisons, also=()):
+            sweeps = []
+            for number, (name, slower) in enumerate(comparisons):
+                base = journals.Sweep(commit=A, n_visits=5, run_id=f"{name}-base", operations=("mlp",))
+                head = replace(base, commit=B, run_id=f"{name}-head", slowdowns={("mlp", "fused"): slower})
+                sweeps += [replace(one, commit_date=one.commit_date + timedelta(number)) for one in (base, head)]
+            journals.write_journals(tmp_path / "data", [*sweeps, *also])
+            run = partial(CliRunner().invoke, standalone_mode=False)
+            run(ingest, ["data", "--db", "explain.db"])
+            answer = run(explain, [A, B, "--format", "json", "--db", "explain.db"])
+            return json.loads(answer.stdout)["findings"]
+
+        return told
+
+    def test_a_change_that_only_rounds_show_is_explained(self, explained):
+        assert [one["benchmark"] for one in explained(("ab-12345678-1", 1.04))] == ["mlp"]
+
+    def test_the_same_runs_of_no_comparison_do_not_show_it(self, explained):
+        assert explained(("nightly-1", 1.04)) == []
+
+    def test_the_latest_of_what_was_asked_for_several_times_counts(self, explained):
+        assert explained(("ab-12345678-1", 1.04), ("ab-12345678-2", 1.0)) == []
+        assert len(explained(("ab-12345678-9", 1.0), ("ab-12345678-10", 1.04))) == 1
+
+    def test_what_no_rounds_tell_of_is_judged_as_the_gate_does(self, explained, journals):
+        base = journals.Sweep(commit=A, n_visits=3, operations=("linear",))
+        head = replace(base, commit=B, slowdowns={("linear", "fused"): 1.3})
+        found = explained(("ab-12345678-1", 1.04), also=(base, head))
+        assert sorted(one["benchmark"] for one in found) == ["linear", "mlp"]
 
 
 @pytest.mark.parametrize("where", ["benchmark=mlp", "metric=latency_s", "version=1", "operation=mlp"])
