@@ -21,6 +21,7 @@ LEAST_BEFORE = 5  # values
 MOST_BEFORE, MOST_AFTER = 150, 25  # values that are compared
 SAME_LEVEL = 1 / 3  # of a jump: a level so near to the one before it is that level again
 LARGEST_P, LARGEST_P_BRIEF = 1e-3, 5e-5
+LARGEST_P_SHEER, LEAST_SHEER = 1e-2, 3  # of a jump of SHEER scales, of whose new level so many values are known
 SETTLED = 5  # values, from which on the first of the two holds
 SHARE_BEYOND = 0.7  # of the new values, which must be beyond most old ones; the others may be outliers
 ONSET = 0.6  # of the whole jump, which the few values around it must show: a slope is no step
@@ -108,10 +109,11 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
 
     SIZE: the medians differ by least_change. ONSET: the values next to the boundary show most of the jump. SCARCITY:
     few old values do not say how far the series goes by itself. RANK: so many new values are beyond so many old ones
-    that chance explains it with LARGEST_P at most; neighbours that resemble each other count as fewer. OWN_JUMPS: a
-    series that wanders jumps further here than it does elsewhere. levelled: `x` about the candidate levels of it all;
-    where little is left of it, other steps are no wandering. earlier: what the values before `before` leave about the
-    levels that were found there, which say as well how far the series goes by itself.
+    that chance explains it with LARGEST_P at most; neighbours that resemble each other count as fewer; few values have
+    few ranks, so less is asked of a jump that noise does not make. OWN_JUMPS: a series that wanders jumps further here
+    than it does elsewhere. levelled: `x` about the candidate levels of it all; where little is left of it, other steps
+    are no wandering. earlier: what the values before `before` leave about the levels that were found there, which say
+    as well how far the series goes by itself.
     """
     old, new = x[before:at][-MOST_BEFORE:], x[at:end][:MOST_AFTER]
     if len(old) < LEAST_BEFORE or len(new) < 2:
@@ -119,12 +121,15 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     jump = median_of(new) - median_of(old)
     sign = math.copysign(1.0, jump)
     near = sign * (median_of(new[:AFTER]) - median_of(old[-BEFORE:]))
+    if abs(jump) < math.log1p(least_change) or near < ONSET * abs(jump):
+        return None
+    scales = near / max(LEAST_SCALE, _spread(old, new))
     is_brief = end is not None and end < len(x) and len(new) < SETTLED
+    is_sheer = scales >= SHEER and len(new) >= LEAST_SHEER
+    largest_p = LARGEST_P_BRIEF if is_brief else LARGEST_P_SHEER if is_sheer else LARGEST_P
     if (
-        abs(jump) < math.log1p(least_change)
-        or near < ONSET * abs(jump)
-        or near < (1 + _scarcity(old, old[:0] if earlier is None else earlier)) * _spread(old, new)
-        or (p := _p_of_rank(sign * old, sign * new)) > (LARGEST_P_BRIEF if is_brief else LARGEST_P)
+        scales < 1 + _scarcity(old, old[:0] if earlier is None else earlier)
+        or (p := _p_of_rank(sign * old, sign * new)) > largest_p
         or (
             near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
             and (levelled is None or not _is_far(near, levelled))
