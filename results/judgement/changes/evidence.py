@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from results.judgement.changes.arrays import TO_SIGMA, median_of
+from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, median_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
