@@ -86,6 +86,16 @@ def test_what_all_points_share_is_known_by_their_rounds_alone():
     assert observe(surface(alike)).statistics.dof.min() > 20
 
 
+def test_two_rounds_know_what_is_shared_by_one_degree_and_a_point_of_one_round_by_what_others_show():
+    rng = np.random.default_rng(3)
+    together = surface(rng.normal(0, 0.03, 2) + rng.normal(0, 1e-6, (20, 2)))
+    gone = together[0].head[1]._replace(is_disturbed=True)
+    pairs = [together[0]._replace(head=(together[0].head[0], gone)), *together[1:]]
+    dof = observe(pairs, is_paired=True).statistics.dof
+    assert dof[1:] == pytest.approx(1.0, rel=0.01)
+    assert dof[0] > 1.5
+
+
 def test_no_statistic_has_more_degrees_of_freedom_than_all_series_together():
     variances, dof = np.full(10, 1e-4), np.ones(10)
     [prior] = priors_of(variances, dof, ["s"] * 10).values()
