@@ -24,7 +24,7 @@ from results.output.reports.finding_words import (
     worst_in_words,
 )
 from results.printable import printable
-from results.rows import left_out_in_words
+from results.rows import left_out_in_words, unordered_in_words
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -78,8 +78,10 @@ def commits_in_words(place: PlaceChanges) -> str:
 
 
 def unjudged_in_words(place: PlaceChanges) -> list[str]:
-    """Write what of a place could not be judged: values without a ratio, short series, and what has failed since."""
+    """Write what could not be judged: commits without an order, values without a ratio and short series."""
     found = []
+    if unordered := unordered_in_words(place.n_unordered):
+        found.append(f"{unordered[:1].upper()}{unordered[1:]}.")
     if place.without_ratio:
         name = place.without_ratio[0]
         found.append(
