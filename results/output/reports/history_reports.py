@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from results.judgement.changes.from_histories import LEAST_VALUES
 from results.judgement.changes.newest import BASELINE
-from results.judgement.findings import FindingClass, FindingState, Turn
+from results.judgement.findings import EVERYTHING, FindingClass, FindingState, Turn
 from results.output.reports.annotations import annotations_of
 from results.output.reports.comments import comment_of
 from results.output.reports.finding_tables import table_of_findings
@@ -19,6 +19,7 @@ from results.output.reports.finding_words import (
     range_in_words,
     scope_in_words,
     size_in_words,
+    undirected_in_words,
     unexplained,
     why_in_words,
     worst_in_words,
@@ -103,7 +104,8 @@ def unjudged_in_words(place: PlaceChanges) -> list[str]:
             f"{place.n_failed:,} series that worked once failed when last measured, which no change "
             "of level tells: `fusebench status` lists them."
         )
-    return found
+    changed = (one for one in place.findings if one.turn is Turn.CHANGED and one.state in OPEN)
+    return [*found, *undirected_in_words({one.benchmark for one in changed} - {EVERYTHING})]
 
 
 def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:

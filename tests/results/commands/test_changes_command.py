@@ -189,3 +189,20 @@ def test_that_the_order_of_commits_is_a_guess_is_told_until_a_repository_tells_i
     runner.invoke(ingest, ["tree", "--repository", "repository", "--db", "c.db"], standalone_mode=False)
     assert "is not known" not in told()
     assert "1 finding in" in told()
+
+
+def test_how_to_tell_the_better_direction_is_told_until_it_is(tmp_path, monkeypatch, write_asv_run):
+    for i in range(20):
+        column = {"result": [100.0 + i % 3 if i < 10 else 80.0 + i % 3], "params": [], "version": "v"}
+        names = ("s.track_items", "s.track_other") if i % 2 else ("s.track_items",)
+        moment = 1_700_000_000_000 + i * 86_400_000
+        write_asv_run(tmp_path / "tree", dict.fromkeys(names, column), commit=f"{i:08x}{0:032x}", date=moment)
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["tree", "--db", "c.db"], standalone_mode=False)
+    told = "higher or lower is better of s.track_items, so a change is no regression: `better` of"
+    assert told in runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
+    (tmp_path / "pyproject.toml").write_text("[[tool.fusebench.threshold]]\nbenchmark = 's.*'\nbetter = 'higher'\n")
+    text = runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
+    assert told not in text
+    assert "Slower" in text
