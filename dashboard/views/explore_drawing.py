@@ -20,7 +20,7 @@ from dashboard.views.url import MOST_SHOWN
 from results.metrics import Role, metric_of
 from results.printable import printable_line
 from results.queries import commits, history_of, judged_commits
-from results.rows import beside_among, contender_of
+from results.rows import beside_among, contender_of, count_unordered, unordered_in_words
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(OPEN_MARKS)
     parts += drawing.left_out
+    if unordered := unordered_in_words(count_unordered((row.position, row.date) for row in rows)):
+        parts.append(unordered)
     if not drawing.is_marked and len(rows) > 1:
         parts.append(LOOKING)
     elif drawing.chart.change_points:

@@ -222,11 +222,14 @@ def load_asv_machine(context: LoadContext, record: AsvMachineRecord) -> int:
 
 
 def load_asv_benchmarks(context: LoadContext, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
-    """Update units and parameter names of stored benchmarks; return the number of values stored: 0."""
+    """Update units and parameter names of stored benchmarks; return the number of values stored: 0.
+
+    asv's result files hold no unit: what is stored of another version keeps the one that its own description gave.
+    """
     project_id = context.dimensions.project(context.connection, project)
     stored: dict[str, list[Any]] = {}
     rows = context.connection.execute(
-        sa.select(Benchmark.id, Benchmark.name, Benchmark.unit, Benchmark.parameter_names).where(
+        sa.select(Benchmark.id, Benchmark.name, Benchmark.version, Benchmark.unit, Benchmark.parameter_names).where(
             Benchmark.project_id == project_id, Benchmark.interval_level == ASV_INTERVAL_LEVEL
         )
     )
@@ -234,10 +237,19 @@ def load_asv_benchmarks(context: LoadContext, records: Sequence[AsvBenchmarkReco
         stored.setdefault(row.name, []).append(row)
     for record in records:
         names = list(record.parameter_names)
+        usual = undescribed_benchmark(record.name, version=None, n_parameters=0).unit
         for row in stored.get(record.name, ()):
-            if (row.unit, row.parameter_names) != (record.unit, names):
+            is_described = row.unit != usual
+            unit = row.unit if is_described and row.version != record.version else record.unit
+            if is_described and unit != row.unit:
+                context.notes.append(
+                    f"{context.path}: the unit of {record.name} was {row.unit} and is {unit}, of the same version: as "
+                    f"asv's results hold no unit, older values are read in {unit}, too; another `version` of the "
+                    "benchmark begins a new series"
+                )
+            if (row.unit, row.parameter_names) != (unit, names):
                 context.connection.execute(
-                    sa.update(Benchmark).where(Benchmark.id == row.id).values(unit=record.unit, parameter_names=names)
+                    sa.update(Benchmark).where(Benchmark.id == row.id).values(unit=unit, parameter_names=names)
                 )
                 _rename_parameters(context, project_id, record)
     return 0

@@ -189,6 +189,7 @@ def changes_as_json(
                     "n_failed": place.n_failed,
                     "n_short": place.n_short,
                     "n_unsuspected": place.n_unsuspected,
+                    "n_unordered": place.n_unordered,
                 }
                 for place in places
             ],

@@ -86,6 +86,7 @@ def _commits(connection: Connection, project: Collection[str] | None) -> list[Co
             Commit.date,
             Commit.subject,
             Commit.is_on_main_line,
+            Commit.position,
             Machine.name.label("machine"),
             has_sweep.label("has_sweep"),
         )
@@ -111,6 +112,7 @@ def _commits(connection: Connection, project: Collection[str] | None) -> list[Co
             machines=frozenset(machines[commit_id]),
             sweep_machines=frozenset(sweep_machines.get(commit_id, ())),
             is_on_main_line=row.is_on_main_line,
+            position=row.position,
         )
         for commit_id, row in {row.id: row for row in rows}.items()
     ]

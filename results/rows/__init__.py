@@ -12,7 +12,13 @@ from results.rows.ceilings import CeilingsRow
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.judged import JudgedSeries, RunsOfPlace, UnjudgedPlace
-from results.rows.main_line import beside_among, beside_main_line, left_out_in_words
+from results.rows.main_line import (
+    beside_among,
+    beside_main_line,
+    count_unordered,
+    left_out_in_words,
+    unordered_in_words,
+)
 from results.rows.measured_axes import OF_CONTENDER, MeasuredAxes
 from results.rows.points import (
     AT_FLOOR,
@@ -89,6 +95,8 @@ __all__ = [
     "beside_among",
     "beside_main_line",
     "contender_of",
+    "count_unordered",
     "left_out_in_words",
     "parameters_in_words",
+    "unordered_in_words",
 ]

@@ -48,7 +48,7 @@ class PointChoice(NamedTuple):
 class CommitRow:
     """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured.
 
-    is_on_main_line: None where no repository tells.
+    is_on_main_line, position: None where no repository tells.
     """
 
     project: str
@@ -58,6 +58,7 @@ class CommitRow:
     machines: frozenset[str]
     sweep_machines: frozenset[str]
     is_on_main_line: bool | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

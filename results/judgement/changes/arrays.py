@@ -24,6 +24,18 @@ def median_of(x: Floats) -> float:
     return float(ordered[half] if len(x) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
+def medians_of(x: Floats) -> Floats:
+    """Return the medians of [..., values], as `median_of` does of one row without NaN; [...]."""
+    ordered, half = np.sort(x, axis=-1), x.shape[-1] // 2
+    found: Floats = ordered[..., half] if x.shape[-1] % 2 else (ordered[..., half - 1] + ordered[..., half]) / 2
+    return found
+
+
+def medians_of_known(x: Floats) -> Floats:
+    """Return each row's median of the values that are known, NaN of none; [series]. x: [series, values]."""
+    return _quantile(np.sort(x, axis=1), np.count_nonzero(~np.isnan(x), axis=1), 0.5)  # NaN last
+
+
 def packed(x: Floats) -> tuple[Floats, Integers]:
     """Move the known values of each row to its left end, in order. Returns them, NaN behind, and their columns.
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, median_of, packed, scale_of_differences
+from results.judgement.changes.arrays import (
+    LEAST_SCALE,
+    TO_SIGMA,
+    median_of,
+    medians_of_known,
+    packed,
+    scale_of_differences,
+)
 from results.judgement.changes.evidence import (
     LEAST_CHANGE,
     MOST_AFTER,
@@ -154,11 +161,7 @@ def suspects_of_newest(values: Floats, counts: Integers, columns: Integers, *, l
 
 def standardised(values: Floats) -> Floats:
     """Return the values about 0 in units of each row's noise; [series, values], NaN only at the right end."""
-    known = ~np.isnan(values)
-    middle = np.zeros(len(values))
-    has_any = known.any(axis=1)
-    middle[has_any] = np.nanmedian(values[has_any], axis=1)
-    return (values - middle[:, None]) / scale_of_differences(values)[:, None]
+    return (values - medians_of_known(values)[:, None]) / scale_of_differences(values)[:, None]
 
 
 def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
@@ -167,7 +170,7 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
     edges = [0, *(step.at for step in steps), len(x)]
     levels = [median_of(x[a:b]) for a, b in pairwise(edges)]
     residuals = np.concatenate([x[a:b] - level for (a, b), level in zip(pairwise(edges), levels, strict=True)])
-    noise, phi = max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(residuals))), correlation(residuals)
+    noise, phi = max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(residuals))), float(correlation(residuals))
     found: list[Change] = []  # one of each step: levels[i] lies before found[i]
     for i, step in enumerate(steps):
         before, level = levels[i : i + 2]

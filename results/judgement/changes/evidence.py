@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, median_of
+from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, median_of, medians_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from results.judgement.changes.arrays import Floats
+    from results.judgement.changes.arrays import Booleans, Floats
 
 LEAST_CHANGE = 0.03  # relative
 LEAST_BEFORE = 5  # values
@@ -90,8 +90,8 @@ def _about_levels(x: Floats, candidates: Sequence[int]) -> Floats:
 
 
 def about_level(x: Floats) -> Floats:
-    """Return what the values of one level leave about its median."""
-    found: Floats = x - median_of(x)
+    """Return what the values of one level leave about its median; [..., values]."""
+    found: Floats = x - medians_of(x)[..., None]
     return found
 
 
@@ -123,13 +123,13 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     near = sign * (median_of(new[:AFTER]) - median_of(old[-BEFORE:]))
     if abs(jump) < math.log1p(least_change) or near < ONSET * abs(jump):
         return None
-    scales = near / max(LEAST_SCALE, _spread(old, new))
+    scales = near / max(LEAST_SCALE, float(_spread(old, new)))
     is_brief = end is not None and end < len(x) and len(new) < SETTLED
     is_sheer = scales >= SHEER and len(new) >= LEAST_SHEER
     largest_p = LARGEST_P_BRIEF if is_brief else LARGEST_P_SHEER if is_sheer else LARGEST_P
     if (
         scales < 1 + _scarcity(old, old[:0] if earlier is None else earlier)
-        or (p := _p_of_rank(sign * old, sign * new)) > largest_p
+        or (p := float(_p_of_rank(sign * old, sign * new))) > largest_p
         or (
             near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
             and (levelled is None or not _is_far(near, levelled))
@@ -139,80 +139,117 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     return Step(at=at, before=before, jump=jump, p=p)
 
 
-def _scarcity(old: Floats, earlier: Floats) -> float:
+def are_steps(x: Floats, at: int) -> Booleans:
+    """Tell of each row whether `step_at` finds a step of any size at `at`, by the values of that row alone; [series].
+
+    x: [series, values], without gaps, at most MOST_BEFORE before `at`, and at most MOST_AFTER from there on.
+    """
+    old, new = x[:, :at], x[:, at:]
+    jump = medians_of(new) - medians_of(old)
+    sign = np.copysign(1.0, jump)
+    near = sign * (medians_of(new[:, :AFTER]) - medians_of(old[:, -BEFORE:]))
+    scales = near / np.maximum(LEAST_SCALE, _spread(old, new))
+    largest_p = np.where((scales >= SHEER) & (new.shape[1] >= LEAST_SHEER), LARGEST_P_SHEER, LARGEST_P)
+    found: Booleans = (
+        (near >= ONSET * np.abs(jump))
+        & (scales >= 1 + _scarcity(old, old[:, :0]))
+        & (_p_of_rank(sign[:, None] * old, sign[:, None] * new) <= largest_p)
+        & (near >= OWN_JUMPS * _own_jumps(old, new, after=min(new.shape[1], AFTER)))
+    )
+    return found
+
+
+def _scarcity(old: Floats, earlier: Floats) -> Floats:
     """Return by how many of their scales a jump must be larger as there are only so many old and earlier values.
 
     Values that resemble their neighbours are worth n(1 − phi)/(1 + phi) independent ones. A few values do not show
-    phi: what chance may hide of it, USUAL_PHI, counts like PSEUDO_VALUES.
+    phi: what chance may hide of it, USUAL_PHI, counts like PSEUDO_VALUES. old, earlier: [..., values].
     """
-    r = np.concatenate([earlier, about_level(old)])[-MOST_BEFORE:]
-    n = len(r)
-    total = float(r @ r)
-    phi = float(r[1:] @ r[:-1]) / total if total > 0 else 0.0
-    phi = min(0.95, max(0.0, (n * phi + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES)))
+    r = np.concatenate([earlier, about_level(old)], axis=-1)[..., -MOST_BEFORE:]
+    n = r.shape[-1]
+    phi = np.clip((n * _likeness(r) + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES), 0.0, 0.95)
     independent = n * (1 - phi) / (1 + phi)
-    return min(MOST_SCARCITY, (SCARCITY / independent) ** 2)
+    found: Floats = np.minimum(MOST_SCARCITY, (SCARCITY / independent) ** 2)
+    return found
 
 
-def _spread(old: Floats, new: Floats) -> float:
+def _spread(old: Floats, new: Floats) -> Floats:
     """Return the scale of values about the medians of their levels, or that of their differences if it is larger."""
-    residuals = np.abs(np.concatenate([old - median_of(old), new - median_of(new)]))
-    steps = np.abs(np.concatenate([np.diff(old), np.diff(new)]))
-    return TO_SIGMA * max(median_of(residuals), median_of(steps) / math.sqrt(2))
+    residuals = np.concatenate([about_level(old), about_level(new)], axis=-1)
+    steps = np.concatenate([np.diff(old), np.diff(new)], axis=-1)
+    found: Floats = TO_SIGMA * np.maximum(medians_of(np.abs(residuals)), medians_of(np.abs(steps)) / math.sqrt(2))
+    return found
 
 
-def correlation(residuals: Floats) -> float:
-    """Return the lag-1 correlation of residuals about a level, clipped to [0, 0.95] and shrunk for few values."""
-    spread = median_of(np.abs(residuals)) * TO_SIGMA
-    r = np.clip(residuals, -3 * spread, 3 * spread) if spread > 0 else residuals
-    total = float(r @ r)
-    if len(r) < 3 or total == 0:
-        return 0.0
-    phi = float(r[1:] @ r[:-1]) / total
-    return float(np.clip(phi * len(r) / (len(r) + PSEUDO_VALUES), 0.0, 0.95))
+def correlation(residuals: Floats) -> Floats:
+    """Return the lag-1 correlation of residuals about a level, clipped to [0, 0.95] and shrunk for few values.
+
+    residuals: [..., values].
+    """
+    n = residuals.shape[-1]
+    if n < 3:
+        return np.zeros(residuals.shape[:-1])
+    bound = 3 * (TO_SIGMA * medians_of(np.abs(residuals))[..., None])
+    bound = np.where(bound > 0, bound, np.inf)
+    phi = _likeness(np.clip(residuals, -bound, bound))
+    found: Floats = np.clip(phi * n / (n + PSEUDO_VALUES), 0.0, 0.95)
+    return found
+
+
+def _likeness(r: Floats) -> Floats:
+    """Return the share of the squares of [..., values] that products of neighbours make up; 0 where all are 0."""
+    total = np.vecdot(r, r)
+    found: Floats = np.vecdot(r[..., 1:], r[..., :-1]) / np.where(total > 0, total, 1.0)
+    return found
 
 
 def _is_far(jump: float, levelled: Floats) -> bool:
     """Return whether a jump is so much larger than what is left about all levels that those are no wandering."""
     spread = TO_SIGMA * median_of(np.abs(levelled))
-    return jump >= FAR * spread and correlation(levelled) < (WANDERING if jump >= SHEER * spread else WHITE)
+    most = WANDERING if jump >= SHEER * spread else WHITE
+    return jump >= FAR * spread and float(correlation(levelled)) < most
 
 
-def _own_jumps(old: Floats, later: Floats, *, after: int) -> float:
+def _own_jumps(old: Floats, later: Floats, *, after: int) -> Floats:
     """Return how far a series that wanders moves between BEFORE neighbours and the next `after`; 0 if it does not.
 
     Wandering (drift, slow waves, values that resemble their neighbours) shows in the correlation of neighbours.
+    old, later: [..., values].
     """
-    residuals = np.concatenate([old - median_of(old), later - median_of(later)])
+    residuals = np.concatenate([about_level(old), about_level(later)], axis=-1)
     wanders = np.clip((correlation(residuals) - WHITE) / (WANDERING - WHITE), 0.0, 1.0)
-    if wanders == 0:
-        return 0.0
-    moves = np.concatenate([_moves(old, after), _moves(later, after)])
-    if len(moves) < LEAST_BEFORE:
-        return 0.0
-    return float(wanders * np.quantile(moves, 0.9) / 1.645) * (1 + MOVES / len(moves))
-
-
-def _moves(x: Floats, after: int) -> Floats:
-    if len(x) < BEFORE + after:
-        return np.empty(0)
-    ahead = np.median(sliding_window_view(x, BEFORE), axis=1)
-    behind = np.median(sliding_window_view(x[BEFORE:], after), axis=1)
-    found: Floats = np.abs(behind - ahead[: len(behind)])
+    found: Floats = np.zeros(wanders.shape)
+    some = wanders > 0
+    if not some.any():
+        return found
+    moves = np.concatenate([_moves(old[some], after), _moves(later[some], after)], axis=-1)
+    n = moves.shape[-1]
+    if n >= LEAST_BEFORE:
+        found[some] = wanders[some] * np.quantile(moves, 0.9, axis=-1) / 1.645 * (1 + MOVES / n)
     return found
 
 
-def _p_of_rank(old: Floats, new: Floats) -> float:
+def _moves(x: Floats, after: int) -> Floats:
+    if x.shape[-1] < BEFORE + after:
+        return x[..., :0]
+    ahead = medians_of(sliding_window_view(x, BEFORE, axis=-1))
+    behind = medians_of(sliding_window_view(x[..., BEFORE:], after, axis=-1))
+    found: Floats = np.abs(behind - ahead[..., : behind.shape[-1]])
+    return found
+
+
+def _p_of_rank(old: Floats, new: Floats) -> Floats:
     """Return the chance that SHARE_BEYOND of the new values lie as far up among the old as these do.
 
     A union bound over which of the new ones: C(k, m) pᵐ, where p is the share of old values at or above the m-th
     largest of k new ones, itself counted among them. phi, the correlation of neighbours, leaves
-    1 + (m − 1)(1 − phi)/(1 + phi) independent values of m.
+    1 + (m − 1)(1 − phi)/(1 + phi) independent values of m. old, new: [..., values].
     """
-    k = len(new)
+    k = new.shape[-1]
     m = math.ceil(SHARE_BEYOND * k)
-    weakest = np.partition(new, k - m)[k - m]
-    p = (float(np.count_nonzero(old >= weakest)) + 1) / (len(old) + 1)
-    phi = correlation(old - median_of(old))
+    weakest = np.sort(new, axis=-1)[..., k - m]
+    p = (np.count_nonzero(old >= weakest[..., None], axis=-1) + 1) / (old.shape[-1] + 1)
+    phi = correlation(about_level(old))
     independent = 1 + (m - 1) * (1 - phi) / (1 + phi)
-    return float(min(1.0, math.comb(k, m) ** (independent / m) * p**independent))
+    found: Floats = np.minimum(1.0, math.comb(k, m) ** (independent / m) * p**independent)
+    return found

@@ -23,6 +23,7 @@ from results.judgement.comparison.relevant_changes import differs
 from results.judgement.sides import is_control, surface_of
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
+from results.rows import count_unordered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,7 +54,7 @@ class PlaceChanges:
     without_ratio: benchmarks of series with a value that is 0, negative or infinite, which is left out: noise is judged
     by ratios. n_failed: series that worked once and have failed since, in whatever way. n_short: noisy series with
     fewer than LEAST_VALUES measured commits, in which nothing can be found yet; n_unsuspected: others with too few for
-    their newest value alone to be suspected.
+    their newest value alone to be suspected. n_unordered: commits whose order is a guess.
     """
 
     project: str
@@ -69,6 +70,7 @@ class PlaceChanges:
     n_failed: int = 0
     n_short: int = 0
     n_unsuspected: int = 0
+    n_unordered: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -128,6 +130,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         n_failed=sum(is_asked(one) and one.series_id in failed for one in table.series),
         n_short=sum(0 < n < LEAST_VALUES for n in lengths),
         n_unsuspected=sum(LEAST_VALUES <= n <= BASELINE for n in lengths),
+        n_unordered=count_unordered((one.position, one.commit_date) for one in timeline.commits),
     )
 
 

@@ -40,6 +40,25 @@ def last_changes(z: Floats) -> Integers:
     return found
 
 
+def newest_begins(z: Floats, *, since: int) -> Integers:
+    """Return where each row's newest level began, as the last column of `last_changes` says; 0 where before `since`.
+
+    z: values in units of their noise, [series, values], without gaps.
+    """
+    columns: Singles = np.ascontiguousarray(z.T, dtype=np.float32)
+    levels = np.ascontiguousarray(_levels(columns.T).T)
+    cost, loss = np.zeros_like(levels), np.empty_like(levels)
+    began = np.zeros(levels.shape, dtype=np.int32)
+    for t, column in enumerate(columns):
+        after_change = cost.min(axis=0) + np.float32(PENALTY)
+        if t >= since:
+            np.copyto(began, t, where=after_change < cost)
+        np.minimum(cost, after_change, out=cost)
+        cost += _bounded_loss(levels, column, out=loss)
+    found: Integers = began[cost.argmin(axis=0), np.arange(len(z))].astype(np.int64)
+    return found
+
+
 def boundaries(last: Integers, end: int) -> list[int]:
     """Return where levels begin, but the first, in one row's first `end` values; ascending.
 
@@ -82,20 +101,24 @@ def _last_changes(z: Singles) -> Integers:
     began = np.zeros(levels.shape, dtype=np.int32)
     found = np.zeros((n_series, n), dtype=np.int64)
     rows = np.arange(n_series)
-    best = np.zeros(n_series, dtype=np.float32)
+    best, loss = np.zeros(n_series, dtype=np.float32), np.empty_like(levels)
     for t in range(n):
         changed = (best + np.float32(PENALTY))[:, None] < cost
         np.copyto(cost, (best + np.float32(PENALTY))[:, None], where=changed)
         np.copyto(began, t, where=changed)
-        loss = levels - z[:, t, None]
-        np.square(loss, out=loss)
-        np.minimum(loss, np.float32(BOUND**2), out=loss)
+        _bounded_loss(levels, z[:, t, None], out=loss)
         np.nan_to_num(loss, copy=False)  # what is missing costs nothing
         cost += loss
         nearest = cost.argmin(axis=1)
         best = cost[rows, nearest]
         found[:, t] = began[rows, nearest]
     return found
+
+
+def _bounded_loss(levels: Singles, values: Singles, *, out: Singles) -> Singles:
+    np.subtract(levels, values, out=out)
+    np.square(out, out=out)
+    return np.minimum(out, np.float32(BOUND**2), out=out)
 
 
 def _levels(z: Singles) -> Singles:

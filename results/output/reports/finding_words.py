@@ -11,7 +11,7 @@ from results.rows import parameters_in_words
 from results.units import change_in_words, change_interval_in_words, visible_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from results.judgement.findings import Finding
 
@@ -48,6 +48,15 @@ def name_in_words(finding: Finding) -> str:
     if finding.benchmark == "*":
         return "everything"
     return f"{name} [{shared}]" if shared else name
+
+
+def undirected_in_words(benchmarks: Collection[str]) -> list[str]:
+    """Write how to tell which direction of these benchmarks is better, where that of any is not known."""
+    if not benchmarks:
+        return []
+    others = f" and {len(benchmarks) - 1:,} more" if len(benchmarks) > 1 else ""
+    told = f"Nothing tells whether higher or lower is better of {min(benchmarks)}{others}, so a change is no regression"
+    return [f"{told}: `better` of a [[tool.fusebench.threshold]] in pyproject.toml does."]
 
 
 def place_in_words(finding: Finding) -> str:

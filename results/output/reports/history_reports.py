@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from results.judgement.changes.from_histories import LEAST_VALUES
 from results.judgement.changes.newest import BASELINE
-from results.judgement.findings import FindingClass, FindingState, Turn
+from results.judgement.findings import EVERYTHING, FindingClass, FindingState, Turn
 from results.output.reports.annotations import annotations_of
 from results.output.reports.comments import comment_of
 from results.output.reports.finding_tables import table_of_findings
@@ -19,12 +19,13 @@ from results.output.reports.finding_words import (
     range_in_words,
     scope_in_words,
     size_in_words,
+    undirected_in_words,
     unexplained,
     why_in_words,
     worst_in_words,
 )
 from results.printable import printable
-from results.rows import left_out_in_words
+from results.rows import left_out_in_words, unordered_in_words
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -78,8 +79,10 @@ def commits_in_words(place: PlaceChanges) -> str:
 
 
 def unjudged_in_words(place: PlaceChanges) -> list[str]:
-    """Write what of a place could not be judged: values without a ratio, short series, and what has failed since."""
+    """Write what could not be judged: commits without an order, values without a ratio and short series."""
     found = []
+    if unordered := unordered_in_words(place.n_unordered):
+        found.append(f"{unordered[:1].upper()}{unordered[1:]}.")
     if place.without_ratio:
         name = place.without_ratio[0]
         found.append(
@@ -101,7 +104,8 @@ def unjudged_in_words(place: PlaceChanges) -> list[str]:
             f"{place.n_failed:,} series that worked once failed when last measured, which no change "
             "of level tells: `fusebench status` lists them."
         )
-    return found
+    changed = (one for one in place.findings if one.turn is Turn.CHANGED and one.state in OPEN)
+    return [*found, *undirected_in_words({one.benchmark for one in changed} - {EVERYTHING})]
 
 
 def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from results.judgement.outcomes import Doubt, Outcome
 from results.judgement.run_spreads import LEAST_RUNS
-from results.metrics import SWEEP_METRICS, Precision
+from results.metrics import SWEEP_METRICS, Direction, Precision
+from results.output.reports.finding_words import undirected_in_words
 from results.output.text_tables import MANY
 from results.units import change_in_words, counted, percent, visible_from
 
@@ -167,6 +168,13 @@ def notes(judgement: Judgement) -> list[str]:
             f"Most of what {'was asked for' if is_part else 'the base measured'} is gone. Was the head measured in "
             f"part? --where judges {'a smaller' if is_part else 'that'} part, as --where benchmark=NAME."
         )
+    undirected = [
+        one.head.benchmark
+        for one in judgement.with_outcome(Outcome.CHANGED, Outcome.UNDECIDED)
+        if one.metric.direction is Direction.UNKNOWN
+    ]
+    undirected += [row.benchmark for one in judgement.together(Outcome.CHANGED) for row in one.rows]
+    parts += undirected_in_words(frozenset(undirected))
     versions = other_versions(judgement)
     told = {row.series_id for row in (*judgement.not_yet, *(row for pair in versions for row in pair))}
     for where, rows in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -159,3 +160,49 @@ def test_what_failed_since_is_counted_and_told(tmp_path, monkeypatch, journals):
     [place] = json.loads(runner.invoke(changes, [*narrowed, "json"], standalone_mode=False).stdout)["places"]
     assert (place["n_failed"], place["n_without_ratio"]) == (4, 0)
     assert "4 series that worked once failed" in runner.invoke(changes, [*narrowed, "markdown"]).stdout
+
+
+@pytest.mark.parametrize("dates", [[1_700_000_000_000] * 20, [None] * 20])
+def test_that_the_order_of_commits_is_a_guess_is_told_until_a_repository_tells_it(
+    tmp_path, monkeypatch, write_asv_run, timed, dates
+):
+    def git(*arguments):
+        settings = ("-c", "user.name=a", "-c", "user.email=a@b")
+        return subprocess.run(["git", *settings, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+    git("init", "-q", "repository")
+    for i, date in enumerate(dates):
+        git("-C", "repository", "commit", "-q", "--allow-empty", "-m", f"number {i}")
+        commit = git("-C", "repository", "rev-parse", "HEAD")
+        write_asv_run("tree", {"s.time_it": timed(1.5 if i >= 10 else 1.0)}, commit=commit, date=date)
+    runner = CliRunner()
+
+    def told(*arguments):
+        return " ".join(runner.invoke(changes, ["--db", "c.db", *arguments], standalone_mode=False).stdout.split())
+
+    runner.invoke(ingest, ["tree", "--db", "c.db"], standalone_mode=False)
+    for report_format in ("text", "markdown"):
+        assert "The order of 20 commits is not known" in told("--format", report_format)
+    assert json.loads(told("--format", "json"))["places"][0]["n_unordered"] == 20
+    runner.invoke(ingest, ["tree", "--repository", "repository", "--db", "c.db"], standalone_mode=False)
+    assert "is not known" not in told()
+    assert "1 finding in" in told()
+
+
+def test_how_to_tell_the_better_direction_is_told_until_it_is(tmp_path, monkeypatch, write_asv_run):
+    for i in range(20):
+        column = {"result": [100.0 + i % 3 if i < 10 else 80.0 + i % 3], "params": [], "version": "v"}
+        names = ("s.track_items", "s.track_other") if i % 2 else ("s.track_items",)
+        moment = 1_700_000_000_000 + i * 86_400_000
+        write_asv_run(tmp_path / "tree", dict.fromkeys(names, column), commit=f"{i:08x}{0:032x}", date=moment)
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["tree", "--db", "c.db"], standalone_mode=False)
+    told = "higher or lower is better of s.track_items, so a change is no regression: `better` of"
+    assert told in runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
+    (tmp_path / "pyproject.toml").write_text("[[tool.fusebench.threshold]]\nbenchmark = 's.*'\nbetter = 'higher'\n")
+    text = runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
+    assert told not in text
+    assert "Slower" in text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 import sqlalchemy as sa
 
 from results.database.schema import Parameter, Run
@@ -54,6 +57,20 @@ def test_benchmarks_json_that_comes_later_renames_parameters_and_units(opened, t
     opened.ingest([tree])
     row = next(row for row in values_at(opened, commit=A) if row.benchmark == "s.track_grid")
     assert ([p.name for p in row.parameters], row.unit) == (["n", "mode"], "rows")
+
+
+@pytest.mark.parametrize("version", ["g1", "g2"])
+def test_another_unit_is_of_values_of_that_version_alone_and_told_where_it_is_of_the_same(opened, tree, version):
+    opened.ingest([tree])
+    described = tree / "benchmarks.json"
+    content = json.loads(described.read_text())
+    content["s.track_grid"] |= {"unit": "columns", "version": version}
+    described.write_text(json.dumps(content))
+    notes = [note for note in opened.ingest([tree]).notes if "s.track_grid" in note]
+    [unit] = {row.unit for row in values_at(opened, commit=A) if row.benchmark == "s.track_grid"}
+    assert unit == ("columns" if version == "g1" else "rows")
+    assert ["was rows and is columns, of the same version" in note for note in notes] == [True] * (version == "g1")
+    assert not opened.ingest([tree]).notes
 
 
 def test_a_new_version_of_a_benchmark_starts_a_new_series(opened, tree, write_asv_run, timed):

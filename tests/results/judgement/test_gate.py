@@ -235,6 +235,7 @@ class TestForeignTree:
         answer = run_gate(tmp_path / "results")
         assert answer.return_value == ExitCode.FINE
         assert "better direction unknown" in answer.stdout
+        assert "of suite.track_score, so a change is no regression: `better` of a [[tool.fusebench.thr" in answer.stdout
 
 
 def test_json_says_what_text_says(run_gate, two_commits):

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import math
+import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from results.judgement.changes.detection import standardised
+from results.judgement.changes.evidence import are_steps, step_at
+from results.judgement.changes.floors import noise_floors
+from results.judgement.changes.segments import last_changes, newest_begins
 from results.judgement.noise import Evidence, Observation, can_be_tested, difference_between
 from results.metrics import Direction, Precision, Role, metric_of
 
@@ -87,3 +93,44 @@ def test_counts_are_exact_and_only_latency_of_the_times_is_judged():
     assert metric_of("kernel_launches", unit="").precision is Precision.EXACT
     assert metric_of("host_time_s", unit="s").role is Role.CONTEXT
     assert metric_of("latency_s", unit="s").role is Role.JUDGED
+
+
+KINDS = st.sampled_from(["white", "rounded", "constant", "outliers", "wandering", "two levels"])
+
+
+def levels(kind, rng, rows, n):
+    x = 0.01 * rng.standard_normal((rows, n))
+    return {
+        "white": x,
+        "rounded": np.round(x, 2),
+        "constant": np.zeros((rows, n)),
+        "outliers": x + 0.5 * (rng.random((rows, n)) < 0.05),
+        "wandering": np.cumsum(x, axis=1),
+        "two levels": x + 0.05 * (rng.random((rows, n)) < 0.4),
+    }[kind]
+
+
+@given(kind=KINDS, seed=st.integers(0, 2**32 - 1), n=st.integers(20, 80), step=st.floats(0.0, 0.5))
+def test_steps_of_many_series_are_those_of_each(kind, seed, n, step):
+    x = levels(kind, np.random.default_rng(seed), 6, n)
+    x[:, n - 5 :] += step
+    z = standardised(x)
+    assert newest_begins(z, since=1).tolist() == last_changes(z)[:, -1].tolist()
+    begins = newest_begins(z, since=n - 7)
+    assert begins.tolist() == [at if at >= n - 7 else 0 for at in last_changes(z)[:, -1]]
+    for at in range(n - 7, n - 2):
+        assert are_steps(x, at).tolist() == [step_at(row, at, least_change=0.0) is not None for row in x]
+
+
+def test_noise_floors_cost_a_few_times_what_finding_the_levels_costs():
+    x = levels("white", np.random.default_rng(4), 250, 200)
+
+    def cpu_s(call):
+        begun = time.process_time()
+        call()
+        return time.process_time() - begun
+
+    of_levels, of_floors = (
+        min(cpu_s(call) for _ in range(3)) for call in (lambda: last_changes(x), lambda: noise_floors(x))
+    )
+    assert of_floors < 15 * of_levels
