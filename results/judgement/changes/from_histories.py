@@ -14,7 +14,7 @@ import numpy as np
 from results.judgement.changes.alarms import withdrawn_in
 from results.judgement.changes.control import by_commit, common_effect
 from results.judgement.changes.detection import changes_in
-from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE
+from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE, LEAST_SHEER
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.newest import BASELINE
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
-LEAST_VALUES = LEAST_BEFORE + 6
+LEAST_VALUES = LEAST_BEFORE + LEAST_SHEER
 """Measured commits of the shortest history with a step: of fewer no rank is as rare as `evidence.LARGEST_P`."""
 # What no code changes at once, in a suite without controls: many modules as wholes, or most of all.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2

@@ -109,9 +109,9 @@ def test_controls_that_are_misspelt_or_too_few_are_told(tmp_path, monkeypatch, j
     assert not told("linear", "mlp")
 
 
-@pytest.mark.parametrize(("n_commits", "is_short"), [(2, True), (10, True), (11, False)])
+@pytest.mark.parametrize(("n_commits", "is_short"), [(2, True), (7, True), (8, False)])
 def test_a_history_too_short_for_any_finding_is_told(tmp_path, monkeypatch, journals, n_commits, is_short):
-    """Five commits before a step and six from it on are the fewest that it is found in."""
+    """Five commits before a step and three from it on are the fewest that it is found in."""
     sweeps = journals.history(n_commits, operations=("linear",), providers=("eager", "fused"))
     slow = [replace(one, slowdowns={("linear", "fused"): 1.5}) for one in sweeps[5:]]
     journals.write_journals(tmp_path / "data", [*sweeps[:5], *slow])
@@ -119,7 +119,7 @@ def test_a_history_too_short_for_any_finding_is_told(tmp_path, monkeypatch, jour
     runner = CliRunner()
     runner.invoke(ingest, ["data", "--db", "c.db"], standalone_mode=False)
     text = " ".join(runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout.split())
-    assert ("8 series with fewer than 11 measured commits, too few to find a change in" in text) is is_short
+    assert ("8 series with fewer than 8 measured commits, too few to find a change in" in text) is is_short
     assert ("1 finding in" in text) is not is_short
     told = json.loads(runner.invoke(changes, ["--db", "c.db", "--format", "json"], standalone_mode=False).stdout)
     [place] = told["places"]
