@@ -16,10 +16,11 @@ from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
+from dashboard.views.judged_sides import judged_benchmark
 from dashboard.views.url import MOST_SHOWN
 from results.metrics import Role, metric_of
 from results.printable import printable_line
-from results.queries import commits, history_of, judged_commits
+from results.queries import commits, history_of
 from results.rows import beside_among, contender_of
 from results.units import counted
 
@@ -235,7 +236,7 @@ def _judgement(store: Store, choice: ExploreChoice, measured: list[str], *, is_s
     at = measured.index(choice.commit) if choice.commit else len(measured) - 1
     if at < 1:
         return None
-    judgement = judged_commits(
+    judgement = judged_benchmark(
         store,
         base=measured[at - 1],
         head=measured[at],
