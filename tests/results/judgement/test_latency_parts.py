@@ -103,6 +103,14 @@ def test_on_a_gpu_the_device_waits_for_the_host_and_there_may_be_time_between_ke
     assert micros(found) == {Part.FLOOR: 12, Part.PRODUCTS: 8, Part.OPERATORS: 5, Part.WAITING: 33, Part.REST: 2}
 
 
+def test_a_device_that_the_host_is_ahead_of_does_not_wait_for_it():
+    seen = profile(kernels=[(GEMM, 20), (GELU, 5)])
+    ahead = parts_of(point(latency=30, device_time=27, host_time=10, floor=12), seen)
+    assert micros(ahead) == {Part.FLOOR: 12, Part.PRODUCTS: 8, Part.OPERATORS: 5, Part.IDLE: 3, Part.REST: 2}
+    # Of most of the call nothing ran: whatever was enqueued, it was waited for.
+    assert Part.WAITING in micros(parts_of(point(latency=60, device_time=27, host_time=10, floor=12), seen))
+
+
 @pytest.mark.parametrize(
     ("known", "reason"),
     [
