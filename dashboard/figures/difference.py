@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from results.judgement.explanation import DifferenceRow, ProfileDifference
 
 MOST_STEPS = 10
-LONGEST_LABEL = 28
+LONGEST_LABEL = 30
 STEP_HEIGHT, FRAME_HEIGHT = 30, 78
 SLOWER_COLOUR, FASTER_COLOUR, TOTAL_COLOUR = "#e8a29a", "#9cc9a3", "#c3c8ee"
 OTHERS = "{n} smaller parts"
