@@ -168,6 +168,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append(first if first == last else f"{first} to {last}")
     if not drawing.chart.ordinate.better:
         parts.append("better direction unknown")
+    elif drawing.panels:  # whose axes have no room for it
+        parts.append(drawing.chart.ordinate.better)
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
