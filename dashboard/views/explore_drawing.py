@@ -186,9 +186,11 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
 def answer_of_changes(drawing: ExploreDrawing) -> str:
     """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
     choice = drawing.view.choice
-    name = f"{printable_line(choice.benchmark)}, {metric_of(choice.metric, unit='').label}"
+    label = metric_of(choice.metric, unit="").label
+    name = f"{printable_line(choice.benchmark)}, {label}"
     if drawing.judgement is None:
-        return f"{name}: {note_of_changes(drawing) or 'nothing measured for this choice'}"
+        note = note_of_changes(drawing) or "nothing measured for this choice"
+        return f"{name}: {note.removeprefix(f'{label} ')}"
     return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
 
 
