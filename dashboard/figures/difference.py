@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from results.judgement.explanation import DifferenceRow, ProfileDifference
 
 MOST_STEPS = 10
-LONGEST_LABEL = 28
+LONGEST_LABEL, LONGEST_LINE = 30, 20  # of a step's name: in two lines it leaves the bars half of a narrow page
+MOST_TICKS = 4  # each bar says its time
 STEP_HEIGHT, FRAME_HEIGHT = 30, 78
 SLOWER_COLOUR, FASTER_COLOUR, TOTAL_COLOUR = "#e8a29a", "#9cc9a3", "#c3c8ee"
 OTHERS = "{n} smaller parts"
@@ -106,7 +107,7 @@ def _distinct(labels: Sequence[str]) -> list[str]:
     return found
 
 
-def _layout(labels: Sequence[str]) -> dict[str, object]:
+def _layout(labels: list[str]) -> dict[str, object]:
     return {
         **PLAIN,
         "margin": {**MARGIN, "r": 70},
@@ -114,9 +115,11 @@ def _layout(labels: Sequence[str]) -> dict[str, object]:
         "xaxis": {
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "tickformat": "~s", "ticksuffix": "s",
             "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True,
+            "tickangle": 0, "nticks": MOST_TICKS,
         },
         "yaxis": {
-            "type": "category", "categoryorder": "array", "categoryarray": list(labels)[::-1], "automargin": True,
-            "ticks": "", "ticklabelstandoff": 6, "showgrid": False, "fixedrange": True,
+            "type": "category", "categoryorder": "array", "categoryarray": labels[::-1], "automargin": True,
+            "tickmode": "array", "tickvals": labels, "ticktext": [wrapped(one, width=LONGEST_LINE) for one in labels],
+            "tickfont": {"size": 11}, "ticks": "", "ticklabelstandoff": 6, "showgrid": False, "fixedrange": True,
         },
     }  # fmt: skip

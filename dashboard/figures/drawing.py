@@ -46,9 +46,11 @@ PLAIN: dict[str, object] = {
     "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
     "showlegend": False,
 }
-MOST_MARKERS = 120
+MOST_MARKERS, FEW_MARKERS = 120, 40  # of a curve, and of one in a small chart
+MARKER_SIZE = 7
 MOST_COMMITS, FEW_COMMITS = 5, 3  # labels of two lines, and of them in a small chart
 MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
+MOST_NAMED = 12  # rows of marks of what has no number; names of more would overlap
 LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
 
@@ -62,7 +64,9 @@ def figure_from_chart(
     """
     if scale is Scale.LOG:
         chart, frame = above_zero(chart), frame and above_zero(frame)
-    traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
+    most = MOST_MARKERS if frame is None else FEW_MARKERS
+    level = chart.interval_level
+    traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=level, most_markers=most)]
     shapes: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
     chosen_at = next((place for place, key in chart.positions if key == chosen), None)
@@ -88,8 +92,11 @@ def figure_from_chart(
     return {"data": [*traces, *_traces_of_absences(chart.absences)], "layout": with_change_points(layout, chart)}
 
 
-def _traces_of_curve(curve: Curve, *, level: float) -> list[dict[str, object]]:
-    """Draw the confidence band, one closed outline per piece, below the line with its marks."""
+def _traces_of_curve(curve: Curve, *, level: float, most_markers: int) -> list[dict[str, object]]:
+    """Draw the confidence band, one closed outline per piece, below the line with its marks.
+
+    Of more marks than `most_markers` only those are drawn that no line leads to.
+    """
     look = curve.look
     band_x: list[Position | None] = []
     band_y: list[float | None] = []
@@ -100,6 +107,9 @@ def _traces_of_curve(curve: Curve, *, level: float) -> list[dict[str, object]]:
             band_y += [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)] + [None]
     marks = [mark for piece in curve.pieces for mark in (*piece, None)][:-1]
     has_disturbed = any(mark is not None and mark.is_disturbed for mark in marks)
+    has_all = len(marks) <= most_markers
+    alone = {id(piece[0]) for piece in curve.pieces if len(piece) == 1}
+    sizes = [MARKER_SIZE if id(mark) in alone else 0 for mark in marks] if alone and not has_all else MARKER_SIZE
     band: dict[str, object] = {
         "type": "scatter", "name": f"{curve.name}, {100 * level:g} % interval",
         "x": band_x, "y": band_y, "mode": "lines", "fill": "toself", "line": {"width": 0},
@@ -110,11 +120,11 @@ def _traces_of_curve(curve: Curve, *, level: float) -> list[dict[str, object]]:
         "name": curve.name,
         "x": [mark and mark.at for mark in marks],
         "y": [mark and mark.reading.value for mark in marks],
-        "mode": "lines+markers" if len(marks) <= MOST_MARKERS else "lines",
+        "mode": "lines+markers" if has_all or alone else "lines",
         "connectgaps": False,
         "line": {"color": look.colour, "width": 2, "dash": look.dash},
         "marker": {
-            "size": 7,
+            "size": sizes,
             # One symbol for all, where it can be, is drawn and sent much faster than one for each.
             "symbol": [look.symbol + ("-open" if mark and mark.is_disturbed else "") for mark in marks]
             if has_disturbed
@@ -191,16 +201,16 @@ def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
             "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
             "categoryorder": "category descending", "ticks": "",
-            "tickvals": absent, "ticktext": _names_of_absent(chart, absent),
+            **_names_of_absent(chart, absent),
         },
     }  # fmt: skip
 
 
-def _names_of_absent(chart: Chart, absent: Sequence[str]) -> list[str]:
-    """Return what names the rows of missing values; of a chart of one line there is nothing to tell apart."""
-    if len({*absent, *(curve.name for curve in chart.curves)}) == 1:
-        return ["no value"]
-    return [escaped(_shortened(name)) for name in absent]
+def _names_of_absent(chart: Chart, absent: Sequence[str]) -> dict[str, object]:
+    """Return what names the rows of missing values: one for all of a chart of one line, and where they have no room."""
+    if absent and (len(absent) > MOST_NAMED or len({*absent, *(curve.name for curve in chart.curves)}) == 1):
+        return {"tickvals": [absent[len(absent) // 2]], "ticktext": ["no value"]}
+    return {"tickvals": absent, "ticktext": [escaped(_shortened(name)) for name in absent]}
 
 
 def _shortened(name: str) -> str:

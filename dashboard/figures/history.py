@@ -89,7 +89,9 @@ def looks_of(lines: Sequence[HistoryLine], *, colour: str | None = None) -> list
         found = []
         for value in values:
             look = look_at(first[value])
-            found.append(replace(look, dash=MORE_DASHES[count[value] % len(MORE_DASHES)]))
+            # Where there are more values than colours, those of one colour begin with other dashes, too.
+            number = count[value] + DASHES.index(look.dash)
+            found.append(replace(look, dash=MORE_DASHES[number % len(MORE_DASHES)]))
             count[value] += 1
         return found
     seen: Counter[str] = Counter()

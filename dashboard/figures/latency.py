@@ -26,6 +26,7 @@ PART_COLOURS = {
     Part.ALL_OPERATORS: "#b8c9a4",
     Part.OUTSIDE: "#e0b3ab",
     Part.WAITING: "#e0b3ab",
+    Part.IDLE: "#e0b3ab",
     Part.REST: "#cfd2d6",
 }
 SINGLE_COLOUR = "#c3c8ee"  # of bars that are no part: host, device

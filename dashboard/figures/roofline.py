@@ -24,7 +24,8 @@ ROOF_COLOUR = "rgba(128,128,128,0.75)"
 SMALLEST_MARK, LARGEST_MARK = 6, 15
 # Where along the part of a slope that is seen its name stands, and how much slower the next named one is.
 FIRST_NAME, LAST_NAME, NAMED_FROM = 0.45, 1.0, 1.4
-MOST_DECADES = 2.2  # with labels at 1, 2 and 5; longer axes have them at 1 and 3
+MOST_DECADES = 2.2  # with labels at 1, 2 and 5; longer axes have them at 1 and 3, and the longest at decades
+MOST_OF_TWO = 5
 
 
 def roofline_figure(points: Sequence[Placed], *, peak: float | None, dtype: str, keeps_zoom_of: str) -> go.Figure:
@@ -153,9 +154,14 @@ def _across(ends: list[float] | None) -> dict[str, object]:
     """Return the labels of the axis across: few enough for a narrow page."""
     if ends is None:
         return {}
-    digits = (1, 2, 5) if ends[1] - ends[0] <= MOST_DECADES else (1, 3)
+    decades = ends[1] - ends[0]
+    digits = (1, 2, 5) if decades <= MOST_DECADES else (1, 3) if decades <= MOST_OF_TWO else (1,)
     values = [digit * 10.0**power for power in range(floor(ends[0]), ceil(ends[1])) for digit in digits]
-    return {"tickmode": "array", "tickvals": values, "ticktext": [f"{value:g}" for value in values], "tickangle": 0}
+    return {"tickmode": "array", "tickvals": values, "ticktext": [_short(value) for value in values], "tickangle": 0}
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if value < 1000 else f"{value / 1000:g}k"
 
 
 def _step(ends: list[float] | None) -> object:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboard.figures.drawing import PLAIN, TITLE
-from dashboard.figures.flames import CALLING, COMPUTING
-from dashboard.figures.latency import INK
+from dashboard.figures.latency import INK, SINGLE_COLOUR
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import RULE_COLOUR
 from results.units import percent, si
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from results.rows import ActivityRow, IdleRow, TimelineRow
 
 LANE_HEIGHT, FRAME_HEIGHT = 26, 70
-DEVICE_COLOUR, GAP_COLOUR = "#c3c8ee", "#e0b3ab"
+GAP_COLOUR = "#e0b3ab"
 MOST_DEEP = 14
 GAPS = {"device": "device idle", "host": "no operator"}
 
@@ -35,24 +34,23 @@ def figure_of_timeline(timeline: TimelineRow) -> go.Figure:
     figure = go.Figure(layout=_layout(lanes, timeline))
     shown = [row for row in timeline.activities if _lane(row) in lanes]
     groups = (
-        ("operators", CALLING, [row for row in shown if not row.is_on_device and row.depth]),
-        ("outermost", COMPUTING, [row for row in shown if not row.is_on_device and not row.depth]),
-        ("kernels", DEVICE_COLOUR, [row for row in shown if row.is_on_device]),
+        ("operators", [row for row in shown if not row.is_on_device]),
+        ("kernels", [row for row in shown if row.is_on_device]),
     )
-    for name, colour, rows in groups:
+    for name, rows in groups:
         if rows:
-            figure.add_trace(_bars(rows, name=name, colour=colour, timeline=timeline))
+            figure.add_trace(_bars(rows, name=name, timeline=timeline))
     if timeline.idle:
         figure.add_trace(_gaps(timeline.idle, timeline))
     return figure
 
 
-def _bars(rows: Sequence[ActivityRow], *, name: str, colour: str, timeline: TimelineRow) -> go.Bar:
+def _bars(rows: Sequence[ActivityRow], *, name: str, timeline: TimelineRow) -> go.Bar:
     return go.Bar(
         name=name, orientation="h", y=[_lane(row) for row in rows], base=[row.start_s for row in rows],
         x=[row.duration_s for row in rows], text=[escaped(row.words) for row in rows], textposition="inside",
         insidetextanchor="start", insidetextfont={"color": INK, "size": 11}, textangle=0,
-        marker={"color": colour, "line": {"width": 1, "color": "rgba(255,255,255,0.8)"}},
+        marker={"color": SINGLE_COLOUR, "line": {"width": 1, "color": "rgba(255,255,255,0.8)"}},
         hovertext=[_note(row, timeline) for row in rows], hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )  # fmt: skip

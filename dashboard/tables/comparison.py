@@ -62,8 +62,8 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
         summary = html.Summary(f"{counted(len(folded), 'point')} more that changed less or have no ratio")
         parts.append(html.Details([summary, _ratios(folded, names)], className="names"))
     if len(rows) > MOST_ROWS:
-        more = f"… and {counted(len(rows) - MOST_ROWS, 'point')} that changed less: save all of them as CSV"
-        parts.append(html.P(more, className="dimmed"))
+        more = f"… and {counted(len(rows) - MOST_ROWS, 'point')} that changed less or have no ratio"
+        parts.append(html.P(f"{more}: save all of them as CSV", className="dimmed"))
     return parts
 
 

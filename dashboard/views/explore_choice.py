@@ -159,20 +159,20 @@ def _lines(
     known: Sequence[HistoryLine],
 ) -> tuple[str, ...]:
     """Return the requested lines that exist; by default all that match where they are chosen or few, else the first."""
-    names = [line.name for line in known]
     if requested is None:
         found = [line.name for line in matching]
         is_narrowed = len(matching) < len(known)
         if not is_narrowed and len(found) > LINES_AT_FIRST:
             return tuple(found[:1])
         return _at_most(found, problems)
+    names = {line.name: None for line in known}
     asked = [name for name in dict.fromkeys(requested) if name]
     unknown = [name for name in asked if name not in names]
     if unknown:
         named = "; ".join(name[:MOST_SHOWN] for name in unknown[:MOST_UNKNOWN])
         more = f" and {len(unknown) - MOST_UNKNOWN:,} more" if len(unknown) > MOST_UNKNOWN else ""
         problems.append(f"Not stored with the rest of this choice: {named}{more}.")
-    return _at_most([name for name in asked if name in names] or (names[:1] if unknown else []), problems)
+    return _at_most([name for name in asked if name in names] or (list(names)[:1] if unknown else []), problems)
 
 
 def _at_most(names: Sequence[str], problems: list[str]) -> tuple[str, ...]:

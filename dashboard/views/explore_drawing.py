@@ -16,10 +16,11 @@ from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
+from dashboard.views.judged_sides import judged_benchmark
 from dashboard.views.url import MOST_SHOWN
 from results.metrics import Role, metric_of
 from results.printable import printable_line
-from results.queries import commits, history_of, judged_commits
+from results.queries import commits, history_of
 from results.rows import beside_among, contender_of, count_unordered, unordered_in_words
 from results.units import counted
 
@@ -167,6 +168,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append(first if first == last else f"{first} to {last}")
     if not drawing.chart.ordinate.better:
         parts.append("better direction unknown")
+    elif drawing.panels:  # whose axes have no room for it
+        parts.append(drawing.chart.ordinate.better)
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
@@ -185,9 +188,11 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
 def answer_of_changes(drawing: ExploreDrawing) -> str:
     """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
     choice = drawing.view.choice
-    name = f"{printable_line(choice.benchmark)}, {metric_of(choice.metric, unit='').label}"
+    label = metric_of(choice.metric, unit="").label
+    name = f"{printable_line(choice.benchmark)}, {label}"
     if drawing.judgement is None:
-        return f"{name}: {note_of_changes(drawing) or 'nothing measured for this choice'}"
+        note = note_of_changes(drawing) or "nothing measured for this choice"
+        return f"{name}: {note.removeprefix(f'{label} ')}"
     return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
 
 
@@ -237,7 +242,7 @@ def _judgement(store: Store, choice: ExploreChoice, measured: list[str], *, is_s
     at = measured.index(choice.commit) if choice.commit else len(measured) - 1
     if at < 1:
         return None
-    judgement = judged_commits(
+    judgement = judged_benchmark(
         store,
         base=measured[at - 1],
         head=measured[at],

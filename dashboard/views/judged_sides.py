@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from results.metrics import Role, metric_of
-from results.queries import all_values_at, judged_values
+from results.queries import all_values_at, judged_commits, judged_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -72,6 +72,29 @@ def judged_sides(  # noqa: PLR0913 - two sides at one place, and a metric
         return judged_values(store, before, after, base=base, head=head)
 
     key = (project, base, head, machine, environment, metric)
+    return _once(store, key, judgement, n_rows=lambda made: len(made.verdicts))
+
+
+def judged_benchmark(  # noqa: PLR0913 - two commits at one place, and what of them
+    store: Store,
+    *,
+    project: str,
+    base: str,
+    head: str,
+    machine: str,
+    environment: str,
+    benchmark: str | None,
+    metric: str,
+) -> Judgement:
+    """Judge one metric of a benchmark, or of all for None, between two commits at a place, as the gate does."""
+
+    def judgement() -> Judgement:
+        return judged_commits(
+            store, base=base, head=head, project=project, benchmark=benchmark, metric=metric, machine=machine,
+            environment=environment,
+        )  # fmt: skip
+
+    key = (project, base, head, machine, environment, benchmark, metric)
     return _once(store, key, judgement, n_rows=lambda made: len(made.verdicts))
 
 

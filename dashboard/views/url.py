@@ -19,7 +19,7 @@ LATEST = "latest"
 # What travels from page to page, each taking what it knows: the benchmark or the point, who competes, and the commit.
 CONTEXT = ("project", "benchmark", *(axis.name for axis in AXES), "provider", "providers", "commit")
 MOST_SHOWN = 60  # characters of a name that is not known
-ALL = "all"  # in place of a name
+ALL, IN_WORDS = "*", "all"  # in place of a name: a project may be called all
 
 Member = TypeVar("Member", bound="StrEnum")
 
@@ -51,6 +51,8 @@ def name_or_all(name: str, wanted: Mapping[str, str], known: Sequence[str], prob
     requested = wanted.get(name, ALL)
     if requested in known:
         return requested
+    if requested == IN_WORDS:
+        return ALL
     there = ", ".join(known[1:]) or "none"
     problems.append(f"Nothing was measured of {name} {requested[:MOST_SHOWN]}; there are {there}. Showing all.")
     return ALL

@@ -38,6 +38,7 @@ class Part(StrEnum):
     ALL_OPERATORS = "operators"
     OUTSIDE = "outside operators"
     WAITING = "the device waits for the host"
+    IDLE = "the device is idle"
     REST = "rest"
 
 
@@ -76,7 +77,8 @@ def parts_of(point: PointRow, profile: ProfileRow | None = None, stacks: Sequenc
     is not told apart. The floor is taken from the products first, then from the other operators.
 
     On a CPU: operators as profiled, and outside of them `overhead_s`. On CUDA: kernels as profiled, and the device
-    waits for the host as long as the latency exceeds the time that the device was measured to take.
+    waits for the host as long as the latency exceeds the time that the device was measured to take; it is idle for as
+    long where the host is ahead of it.
     """
     if point.state != State.OK or point.latency_s is None:
         return LatencyParts(latency_s=None, reason=f"it was not measured: {point.state}")
@@ -109,7 +111,8 @@ def _on_cpu(point: PointRow, profile: ProfileRow | None, stacks: Sequence[Folded
 
 def _on_cuda(point: PointRow, profile: ProfileRow | None) -> LatencyParts:
     latency_s, device_s = point.latency_s or 0.0, point.device_time_s or 0.0
-    waiting = LatencyPart(part=Part.WAITING, time_s=max(0.0, latency_s - device_s))
+    part = Part.IDLE if point.is_host_ahead else Part.WAITING
+    waiting = LatencyPart(part=part, time_s=max(0.0, latency_s - device_s))
     if profile is None or not profile.kernels:
         return _summed(point, [(Part.ALL_OPERATORS, min(latency_s, device_s), {})], waiting)
     times: tuple[dict[str, float], dict[str, float]] = ({}, {})

@@ -36,26 +36,30 @@ _OF_FLOOR = {"memory": "traffic", "compute": "arithmetic"}
 def expectation_as_text(point: PointRow, profile: ProfileRow, terminal: Terminal) -> list[str]:
     """Render what was expected beside what was seen, and the difference in words; nothing where nothing is known."""
     quantities = (
-        ("operators", profile.expected_operator_count, profile.operator_count, ""),
-        ("launches", profile.expected_kernel_launches, profile.kernel_launches, ""),
-        ("traffic", profile.expected_bytes, profile.operators_min_bytes, "bytes"),
-        ("time", profile.expected_time_s, point.latency_s, "s"),
-        ("compilations", 0.0 if profile.compilations else None, profile.compilations, ""),
+        ("operators", "operator_count", profile.expected_operator_count, profile.operator_count, ""),
+        ("launches", "", profile.expected_kernel_launches, profile.kernel_launches, ""),
+        ("traffic", "operators_min_bytes", profile.expected_bytes, profile.operators_min_bytes, "bytes"),
+        ("time", "", profile.expected_time_s, point.latency_s, "s"),
+        ("compilations", "", 0.0 if profile.compilations else None, profile.compilations, ""),
     )
     rows = [
         (
             Cell(name),
             Cell(in_words(expected, unit=unit)),
             Cell(in_words(seen, unit=unit)),
-            Cell(f"{figures(seen / expected)} ×" if expected and seen is not None else ABSENT),
+            Cell("other operators" if field in profile.incomparable else _ratio(expected, seen)),
         )
-        for name, expected, seen, unit in quantities
+        for name, field, expected, seen, unit in quantities
         if expected is not None
     ]
     parts = [render_blocks(EXPECTED_COLUMNS, [Block(title="", rows=rows)], terminal)] if rows else []
     if profile.unexpected:
         parts.append(terminal.paragraph(f"unexpected: {profile.unexpected}", Style.DOUBTFUL))
     return parts
+
+
+def _ratio(expected: float, seen: float | None) -> str:
+    return f"{figures(seen / expected)} ×" if expected and seen is not None else ABSENT
 
 
 def parts_as_text(found: LatencyParts, point: PointRow, terminal: Terminal) -> list[str]:

@@ -112,6 +112,13 @@ class PointRow(NamedTuple):
         return self.device_time_s is not None and self.latency_s is not None and 2 * self.device_time_s < self.latency_s
 
     @property
+    def is_host_ahead(self) -> bool:
+        """Whether the host enqueues a call in less time than a device works on it, which then does not wait for it."""
+        if self.host_time_s is None or self.device_time_s is None:
+            return False
+        return self.host_time_s < self.device_time_s and not self.is_host_bound
+
+    @property
     def has_valid_ceiling(self) -> bool:
         """Whether the call is not faster than its floor by more than a tenth; a floor that is not known is not beaten.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -118,3 +119,18 @@ class ProfileRow:
     compilations: float | None
     product_libraries: tuple[str, ...] = ()
     product_libraries_reason: str | None = None
+
+    @property
+    def incomparable(self) -> frozenset[str]:
+        """What was seen of other operators than expected, and tells nothing beside that: as many, no more bytes.
+
+        Names of fields: `operator_count`, `operators_min_bytes`.
+        """
+        if re.search(r"expected \S+ operators?, saw", self.unexpected or "") is None:
+            return frozenset()
+        count, moved = self.operator_count, self.operators_min_bytes
+        found = {"operator_count"} if count is not None and count == self.expected_operator_count else set()
+        # Less than must be moved, as a replayed graph names no operators.
+        if moved is not None and self.expected_bytes is not None and moved <= self.expected_bytes:
+            found.add("operators_min_bytes")
+        return frozenset(found)

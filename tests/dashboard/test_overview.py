@@ -18,6 +18,7 @@ from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import rankings_by_batch
+from dashboard.views.url import ALL
 from dashboard.widgets import command_code
 from results.judgement.outcomes import ControlChange
 from results.judgement.verdicts import exit_code
@@ -263,7 +264,7 @@ def test_the_machine_of_the_maps_is_in_the_url_and_an_unknown_one_is_named(journ
     assert (view.chosen["machine"], view.chosen["dtype"]) == ("gpu-01", "bfloat16")
     assert maps_view_of(store, query=view.query) == view
     assert "Machine nowhere was not measured" in str(maps_view_of(store, query="?machine=nowhere&x=1").problems)
-    picked = {axis.name: str(view.chosen[axis.name]) for axis in MAP_AXES} | {"project": "all"}
+    picked = {axis.name: str(view.chosen[axis.name]) for axis in MAP_AXES} | {"project": ALL}
     other = asked_query("", picked={**picked, "machine": "bench-01"}, shown="", triggered="overview-machine")
     assert maps_view_of(store, query=other).chosen["machine"] == "bench-01"
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dashboard.app import page_and_links
 from dashboard.views.explore_drawing import explore_drawing_of
+from dashboard.views.judged_sides import kept_of
 from dashboard.views.overview import maps_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.queries import commits, point_choices
@@ -52,6 +53,7 @@ def stores(tmp_path_factory, journals):
         journals.write_journals(folder, sweeps)
         store = open_store(str(folder / "fusebench.db"))
         store.ingest([folder])
+        store.fingerprint()  # keeps a connection to itself, as once a dashboard has begun
         opened.append(store)
     yield opened
     for store in opened:
@@ -100,6 +102,7 @@ def test_a_callback_reads_the_values_and_lines_it_shows_whatever_else_is_stored(
     stores, page, table, n_judged_operations
 ):
     def n_rows(store):
+        kept_of(store).clear()
         with watched(store) as (_, rows):
             page(store)
         return len([one for one in rows if f"FROM {table}" in one or f"JOIN {table}" in one])

@@ -16,6 +16,7 @@ from dashboard.tables.finding_card import finding_facts
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import RegressionsChoice, query_from_regressions_choice
 from dashboard.views.regressions_drawing import open_regressions_of, regressions_drawing_of
+from dashboard.views.url import ALL
 from results.judgement.findings import FindingState, Turn
 
 N, AT, BY = 40, 25, 1.06
@@ -117,8 +118,8 @@ def test_without_a_regression_the_answer_counts_what_may_be_one(planted, n, answ
 
 def test_a_selector_changes_the_list_and_forgets_the_finding(planted):
     picked = {
-        "project": "all",
-        "machine": "all",
+        "project": ALL,
+        "machine": ALL,
         "turn": "better",
         "state": "open",
         "class": "relevant",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from dashboard.figures.latency import TimeBar
@@ -33,7 +32,7 @@ MISSING = {
     "expected_bytes": "traffic to expect",
     "expected_time_s": "time to expect",
 }
-OF_OPERATORS = frozenset({"Operators", "Traffic"})
+OF_OPERATORS = {"Operators": "operator_count", "Traffic": "operators_min_bytes"}
 OF_A_DEVICE = frozenset({"device_busy_s", "runtime_calls"})
 
 
@@ -48,7 +47,7 @@ def answer_of_call(call: CallView) -> str:
     if largest is None or not whole_s:
         return f"{time}; what it goes to is not known: {call.parts.reason or 'it was not profiled'}"
     share = percent(largest.time_s / whole_s)
-    if largest.part is Part.WAITING:
+    if largest.part in {Part.WAITING, Part.IDLE}:
         return f"{time}: for {share} of it {largest.part}"
     return f"{time}: {share} {name_of_part(largest, call.parts, row)}"
 
@@ -60,7 +59,7 @@ def details_of_call(call: CallView) -> list[str]:
     if row.state == "ok" and call.missing:
         found.append(call.missing)
     if row.host_time_s is not None and row.device_time_s is not None:
-        found.append(_host_against_device(row.host_time_s, row.device_time_s))
+        found.append(_host_against_device(row, row.host_time_s, row.device_time_s))
     if row.bound_in_words and not (row.host_time_s and row.bound == "overhead"):
         evidence = f": {row.bound_detail}" if row.bound_detail and row.has_valid_ceiling else ""
         found.append(f"Bound by {row.bound_in_words}{evidence}.")
@@ -142,9 +141,8 @@ def expectations_of(call: CallView) -> list[Expectation]:
         ("Memory freed", None, profile.freed_bytes, "B"),
         ("Device idle between kernels", None, profile.gap_time_s, "s"),
     )
-    are_others = re.search(r"expected \S+ operators?, saw", profile.unexpected or "") is not None
     return [
-        _expectation(name, expected, seen, unit, are_others=are_others and name in OF_OPERATORS)
+        _expectation(name, expected, seen, unit, are_others=OF_OPERATORS.get(name) in profile.incomparable)
         for name, expected, seen, unit in quantities
         if (expected is not None or seen is not None) and (on_gpu or name != "Kernel launches")
     ]
@@ -207,8 +205,7 @@ def _expectation(name: str, expected: float | None, seen: float | None, unit: st
     is_exact = not unit
     comparison = ""
     is_odd = is_exact and expected is not None and seen is not None and expected != seen
-    # As many, or of less traffic than there must be: nothing that can be compared.
-    if are_others and not is_odd and expected is not None and seen is not None and seen <= expected:
+    if are_others:
         comparison, is_odd = "other operators than expected", True
     elif expected is not None and seen is not None:
         if is_exact:
@@ -230,10 +227,14 @@ def _text(value: float | None, unit: str) -> str:
     return si(value, unit) if unit else figures(value)
 
 
-def _host_against_device(host_s: float, device_s: float) -> str:
-    slower = "the device waits for the host" if host_s >= device_s else "the host is ahead of the device"
+def _host_against_device(row: PointRow, host_s: float, device_s: float) -> str:
     times = f"The host enqueues a call in {si(host_s, 's')}, the device computes it in {si(device_s, 's')}"
-    return f"{times} ({ratio(device_s / host_s)}): {slower}." if host_s else f"{times}."
+    if row.is_host_ahead:
+        slower = ": the host is ahead of the device"
+    else:
+        # Enqueued sooner than computed, and idle for most of the call all the same: neither tells of the other.
+        slower = ": the device waits for the host" if host_s >= device_s else ""
+    return f"{times} ({ratio(device_s / host_s)}){slower}." if host_s else f"{times}."
 
 
 def _rows(batch: int) -> str:

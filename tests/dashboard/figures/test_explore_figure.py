@@ -181,3 +181,34 @@ def test_the_note_says_what_open_marks_are_where_there_are_some(journal_store, j
 @pytest.mark.parametrize("unit", ["ms", "mW", "rows/s"])
 def test_a_unit_keeps_its_letters_as_a_capital_is_another_one(unit):
     assert MetricFormat(metric="track", unit=unit).ordinate.title == f"Value, {unit}"
+
+
+def test_values_that_share_a_colour_as_there_are_more_than_colours_differ_in_their_dash():
+    looks = looks_of(lines_from(row(i, size=i) for i in range(17)), colour="size")
+    assert len({(look.colour, look.dash) for look in looks}) == 17
+
+
+@pytest.mark.parametrize(("n", "is_named"), [(12, True), (13, False)])
+def test_names_of_missing_values_are_left_out_where_they_would_overlap(n, is_named):
+    absences = tuple(Absence(name=f"l{i}", look=PLAIN, at="c0", key="0", state="failed", note="") for i in range(n))
+    axis = drawn(chart(curve(3, name="l0"), absences=absences)).layout.yaxis2
+    assert (len(axis.tickvals), axis.ticktext[0]) == ((n, "l0") if is_named else (1, "no value"))
+
+
+@pytest.mark.parametrize(("n", "is_small", "n_markers"), [(118, False, 118), (130, False, 1), (60, True, 1)])
+def test_where_marks_would_hide_their_line_only_those_stay_that_no_line_leads_to(n, is_small, n_markers):
+    long = curve(n)
+    broken = chart(replace(long, pieces=(long.marks[: n - 1], long.marks[n - 1 :])))
+    options = {"scale": Scale.FIT, "chosen": None, "keeps_zoom_of": ""}
+    (trace,) = [one for one in figure_from_chart(broken, frame=broken if is_small else None, **options)["data"]
+                if "interval" not in one["name"]]  # fmt: skip
+    size = trace["marker"]["size"]
+    assert trace["mode"] == "lines+markers"
+    assert (n if isinstance(size, int) else sum(one > 0 for one in size)) == n_markers
+    unbroken = figure_from_chart(chart(replace(long, pieces=(long.marks,))), scale=Scale.FIT, chosen=None,
+                                 keeps_zoom_of="", frame=broken if is_small else None)  # fmt: skip
+    assert (unbroken["data"][-1]["mode"] == "lines") is (n_markers == 1)
+
+
+def test_small_charts_say_in_the_note_which_direction_is_better(planted):
+    assert "lower is better" in note_of_lines(explore_drawing_of(planted, query="?benchmark=mlp&group=provider"))

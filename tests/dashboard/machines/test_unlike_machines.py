@@ -10,7 +10,7 @@ from dashboard.pages.compare import page_props
 from dashboard.tables.map_drawing import map_card
 from dashboard.tables.winner_map import winner_maps_of
 from dashboard.views.compare_drawing import compare_drawing_of
-from dashboard.views.explore_drawing import explore_drawing_of, note_of_changes
+from dashboard.views.explore_drawing import answer_of_changes, explore_drawing_of, note_of_changes
 from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
 
@@ -92,6 +92,7 @@ def test_that_not_all_providers_are_compared_at_first_is_said(journal_store, jou
 def test_a_metric_that_is_not_judged_is_told_by_its_name_for_people(store):
     drawing = explore_drawing_of(store, query=f"?machine={GPU}&benchmark=mlp&metric=device_time_s")
     assert note_of_changes(drawing) == "device time explains other metrics and is not judged"
+    assert answer_of_changes(drawing) == "mlp, device time: explains other metrics and is not judged"
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,16 @@ def test_a_timeline_has_lanes_by_depth_the_devices_below_and_the_gaps_beside_it(
     figure = figure_of_timeline(timeline)
     assert list(figure.layout.yaxis.categoryarray)[::-1] == ["host", "host › 2", "device", "device idle"]
     gaps = figure.data[-1]
+    # The flame graph beside it has a key: a colour of it means the same here.
+    assert {bars.marker.color for bars in figure.data[:-1]}.isdisjoint(KEY)
     assert (gaps.base, gaps.x, gaps.y) == ((3.0,), (1.0,), ("device idle",))
     assert "after kernel" in gaps.hovertext[0]
     assert figure.layout.xaxis.title.text == "Time since the call began"
+
+
+def test_names_of_steps_leave_the_bars_room_on_a_narrow_page():
+    name = "the device waits for the host"
+    axes = figure_of_difference(difference(10.0, 14.0, **{name: 4.0}), base="before", head="after").layout
+    (label,) = [text for one, text in zip(axes.yaxis.tickvals, axes.yaxis.ticktext, strict=True) if one == name]
+    assert label == "the device waits for<br>the host"
+    assert (axes.xaxis.tickangle, axes.xaxis.nticks) == (0, 4)

@@ -10,7 +10,7 @@ import pytest
 from dashboard.pages.profile import page_props
 from dashboard.views.profiles.difference import difference_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
-from dashboard.views.profiles.words import expectations_of, note_of_timeline
+from dashboard.views.profiles.words import details_of_call, expectations_of, note_of_parts, note_of_timeline
 
 NEWEST = "b2b2b2b2-py3.11-cuda-t2.jsonl"
 
@@ -103,3 +103,14 @@ def test_as_many_operators_that_are_others_are_not_said_to_be_as_expected(change
     assert n.operator_count == n.expected_operator_count == n.kernel_launches
     assert told["Operators"] == told["Traffic"] == ("other operators than expected", True)
     assert told["Kernel launches"] == ("as expected", False)
+
+
+@pytest.mark.parametrize(("host_us", "is_ahead"), [(10, True), (62, False)])
+def test_a_device_whose_host_is_ahead_is_not_said_to_wait_for_it(changed_store, host_us, is_ahead):
+    def enqueued(line):
+        return line | {"host_time_s": host_us * 1e-6} if line["kind"] == "timing" else line
+
+    drawing = profile_drawing_of(changed_store(enqueued), query="?machine=gpu-01&batch=16&provider=fused")
+    told, parts = " ".join(details_of_call(drawing.call)), note_of_parts(drawing.call)
+    assert ("the host is ahead of the device" in told, "the device is idle" in parts) == (is_ahead, is_ahead)
+    assert ("the device waits for the host" in told, "the device waits for the host" in parts) == (not is_ahead,) * 2

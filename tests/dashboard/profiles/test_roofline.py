@@ -219,3 +219,13 @@ def test_the_csv_names_the_machine_and_commit_of_each_point_and_what_disturbed_i
     assert [row["disturbed"] for row in rows] == [None, "busy neighbours"]
     assert {(row["machine"], row["commit"]) for row in rows} == {("desk", point.row.commit)}
     assert {row["commit_subject"] for row in rows} == {point.row.commit_subject}
+
+
+@pytest.mark.parametrize(("batches", "digits"), [((1, 2), {1, 2, 5}), ((1, 2048), {1, 3}), ((1, 1 << 17), {1})])
+def test_labels_of_a_long_axis_across_do_not_run_into_each_other_on_a_narrow_page(at, ceilings, batches, digits):
+    rows = [at(32 * KIB, 64 * KIB * batch, 1e-5 * batch, batch=batch) for batch in batches]
+    labels = figure_of(placed(rows, ceilings=ceilings)).layout.xaxis.ticktext
+    assert {int(label.strip("0.")[0]) for label in labels} == digits
+    assert max(map(len, labels)) <= 4
+    assert ("1k" in labels) is (batches[1] >= 2048)
+    assert len(labels) >= 4

@@ -16,7 +16,7 @@ from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.projects import query_in_project
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
-from dashboard.views.url import context_after
+from dashboard.views.url import ALL, context_after
 from results.queries import point_choices
 from results.store import open_store
 
@@ -79,13 +79,13 @@ def test_another_project_on_the_overview_begins_with_its_own_machine(store):
     assert overview.asked_query("", picked=picked, shown="", triggered="overview-project") == "?project=aaa"
     query = overview.asked_query("", picked=picked, shown="", triggered="overview-dtype")
     assert parse_qs(query.removeprefix("?")) == {name: [value] for name, value in picked.items()}
-    picked["project"] = "all"
+    picked["project"] = ALL
     assert overview.asked_query("", picked=picked, shown="", triggered="overview-project") == ""
 
 
 def test_cards_are_drawn_again_only_where_the_project_is_another(store):
     view = maps_view_of(store, query="?project=aaa")
-    assert overview.page_props(view, is_from_url=True, about="all")["about"] == "aaa"
+    assert overview.page_props(view, is_from_url=True, about=ALL)["about"] == "aaa"
     assert overview.page_props(view, is_from_url=True, about="aaa")["about"] is not view.project
 
 

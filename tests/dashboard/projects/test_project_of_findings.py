@@ -14,6 +14,7 @@ from dashboard.pages.overview import change_cards, failing_cards, open_cards
 from dashboard.tables.standings import failing_from
 from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import open_regressions_of, regressions_drawing_of
+from dashboard.views.url import ALL
 from results.queries import failures
 from results.store import open_store
 
@@ -70,9 +71,9 @@ def test_findings_of_one_project_are_its_own(store):
 
 
 def test_machines_are_offered_that_the_project_measured_on(store):
-    assert regressions_drawing_of(store, query="").options["machine"] == ("all", "bench-01", "far-01")
+    assert regressions_drawing_of(store, query="").options["machine"] == (ALL, "bench-01", "far-01")
     drawing = regressions_drawing_of(store, query="?project=far")
-    assert drawing.options["machine"] == ("all", "far-01")
+    assert drawing.options["machine"] == (ALL, "far-01")
     drawing = regressions_drawing_of(store, query="?project=fork&machine=far-01")
     assert "Nothing was measured of machine far-01; there are bench-01." in drawing.problems[0]
 
@@ -97,20 +98,20 @@ def test_the_feed_names_the_project_of_an_entry(store, query, is_named):
     assert all(one.endswith((" on bench-01 (fork)", " on bench-01 (fusebench)")) is is_named for one in titles)
 
 
-@pytest.mark.parametrize("project", ["all", "fork", "far"])
+@pytest.mark.parametrize("project", [ALL, "fork", "far"])
 def test_the_overview_is_about_the_chosen_project(store, project):
     overview, found = overview_of(store, project=project), open_regressions_of(store, project=project)
-    names = {"all": {"far", "fork", "fusebench"}}.get(project, {project})
+    names = {ALL: {"far", "fork", "fusebench"}}.get(project, {project})
     assert {one.project for one in overview.comparisons} == {one.project for one in overview.freshness} == names
     assert {one.project for one in overview.failing} == names - {"far"}
     assert {one.finding.surface.project for one in found} == names - {"far"}
     assert len(change_cards(overview)) == len(names)
     cards = failing_cards(overview), open_cards(found, project=project, names_project=overview.names_project)
     for card in cards:
-        assert ("(fork)" in text_of(card)) is (project == "all")
+        assert ("(fork)" in text_of(card)) is (project == ALL)
     for one in links(cards[1]):
         asked = parse_qs(urlsplit(one).query)
-        assert asked.get("project", ["all"]) == [project]
+        assert asked.get("project", [ALL]) == [project]
 
 
 def test_failures_of_two_projects_are_not_added_up(store):

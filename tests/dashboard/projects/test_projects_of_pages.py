@@ -17,7 +17,7 @@ from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.marks import change_points_over_commits
-from dashboard.views.url import context_after
+from dashboard.views.url import ALL, context_after
 from dashboard.views.winner_flips import winner_flips_of
 from results.judgement.changes.ranked import RankedFinding
 from results.queries import latest_points, series_where
@@ -79,7 +79,7 @@ class OfProfile:
 
 class OfOverview:
     page, view_of = overview, staticmethod(maps_view_of)
-    newest = "all"
+    newest = ALL
     asked = staticmethod(lambda props, **picked: overview.asked_query(
         "", picked=picked, shown=props["shown"], triggered="overview-dtype"
     ))  # fmt: skip

@@ -16,7 +16,7 @@ from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
-from dashboard.views.url import context_after
+from dashboard.views.url import ALL, context_after
 from results.store import open_store
 
 OPTIONS = {"operations": ("mlp",), "batches": (1, 4), "hiddens": (256,)}
@@ -75,7 +75,7 @@ def test_every_project_is_offered_once_and_shown_by_the_url_that_the_page_writes
         props = PROPS[page](store, f"?{urlencode({'project': name})}")
         selector = selector_of(page, props)
         assert selector["value"] == name
-        assert set(values_of(selector)) - {"all"} == set(NAMES)
+        assert set(values_of(selector)) - {ALL} == set(NAMES)
         assert len(values_of(selector)) == len(set(values_of(selector)))
         assert props["problems"] == []
         assert selector_of(page, PROPS[page](store, props["search"]))["value"] == name
@@ -89,7 +89,7 @@ def test_a_project_that_is_not_there_is_named_and_cut_short(store, page, wanted)
     told = str(props["problems"])
     assert "project" in told.lower()
     assert len(told) < 2_000
-    assert selector_of(page, props)["value"] in {"all", *NAMES}
+    assert selector_of(page, props)["value"] in {ALL, *NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,6 +115,12 @@ def test_a_project_called_all_breaks_no_selector(tmp_path, journals):
         for page, props_of in PROPS.items():
             selector = selector_of(page, props_of(store, ""))
             assert len(values_of(selector)) == len(set(values_of(selector)))
+            props = props_of(store, "?project=all")
+            assert (selector_of(page, props)["value"], props["problems"]) == ("all", [])
+            assert selector_of(page, props_of(store, props["search"]))["value"] == "all"
+            told = str(props_of(store, "?project=gone")["problems"])
+            assert "project" in told.lower()
+            assert "there are" not in told or "there are all, fusebench." in told
 
 
 @pytest.mark.parametrize("page", PROPS)
@@ -128,4 +134,4 @@ def test_a_project_that_went_while_its_page_was_open_is_named(tmp_path, journals
         store.ingest([folder / "1"])
         props = PROPS[page](store, search)
     assert "roject gone" in str(props["problems"])
-    assert selector_of(page, props)["value"] in {"all", "fusebench"}
+    assert selector_of(page, props)["value"] in {ALL, "fusebench"}

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from dashboard.views import judged_sides as kept
 from dashboard.views.compare_drawing import compare_drawing_of
+from dashboard.views.explore_choice import MOST_LINES, _lines, explore_view_of
+from dashboard.views.explore_drawing import explore_drawing_of
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """Count what is read and judged."""
     calls = []
-    for made in (kept.all_values_at, kept.judged_values):
+    for made in (kept.all_values_at, kept.judged_values, kept.judged_commits):
 
         def call(*arguments, _made=made, **options):
             calls.append(_made.__name__)
@@ -40,6 +43,38 @@ def test_other_choices_of_one_comparison_neither_read_nor_judge_again(journal_st
     assert counted == ["all_values_at", "all_values_at", "judged_values"]
     compare_drawing_of(store, query="?metric=peak_memory_bytes")
     assert counted[3:] == ["judged_values"]
+
+
+def test_other_lines_colours_and_groups_of_a_benchmark_are_judged_once(journal_store, sweeps, counted):
+    store = journal_store(sweeps)
+    first = explore_drawing_of(store, query="?benchmark=mlp").judgement
+    for query in ("&colour=provider", "&group=batch", "&scale=zero", "&where=provider=fused"):
+        assert explore_drawing_of(store, query=f"?benchmark=mlp{query}").judgement == first
+    assert counted == ["judged_commits"]
+    earlier = explore_drawing_of(store, query=f"?benchmark=mlp&commit={first.base_commit}")
+    assert earlier.judgement.head_commit == first.base_commit
+    assert counted == ["judged_commits"] * 2
+
+
+def test_finding_the_lines_of_a_group_among_n_takes_no_n_squared_comparisons(journal_store, journals):
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    few = journal_store(journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,)))
+    lines = explore_view_of(few, query="?benchmark=mlp").lines
+    many = [replace(lines[0], name=Name(f"size={number}")) for number in range(400)]
+    problems = []
+    assert len(_lines([f"size={number}" for number in range(400)], many, problems, known=many)) == MOST_LINES
+    assert compared <= 5 * len(many)
+    assert len(problems) == 1
 
 
 def test_a_side_is_read_once_for_two_comparisons(journal_store, sweeps, counted, journals):

@@ -103,6 +103,14 @@ def test_on_a_gpu_the_device_waits_for_the_host_and_there_may_be_time_between_ke
     assert micros(found) == {Part.FLOOR: 12, Part.PRODUCTS: 8, Part.OPERATORS: 5, Part.WAITING: 33, Part.REST: 2}
 
 
+def test_a_device_that_the_host_is_ahead_of_does_not_wait_for_it():
+    seen = profile(kernels=[(GEMM, 20), (GELU, 5)])
+    ahead = parts_of(point(latency=30, device_time=27, host_time=10, floor=12), seen)
+    assert micros(ahead) == {Part.FLOOR: 12, Part.PRODUCTS: 8, Part.OPERATORS: 5, Part.IDLE: 3, Part.REST: 2}
+    # Of most of the call nothing ran: whatever was enqueued, it was waited for.
+    assert Part.WAITING in micros(parts_of(point(latency=60, device_time=27, host_time=10, floor=12), seen))
+
+
 @pytest.mark.parametrize(
     ("known", "reason"),
     [
@@ -215,6 +223,20 @@ def test_what_was_expected_stands_beside_what_was_seen():
     assert [row[-2:] for row in rows if row[0] == "time"] == [["3.00", "×"]]
     assert "launches" not in table
     assert words == "unexpected: expected 3 operators, saw 4: extra aten::copy_"
+
+
+@pytest.mark.parametrize(
+    ("seen", "moved", "ratios"),
+    [(1.0, 2e6, ["other operators"] * 2), (1.0, 3e7, ["other operators", "1.11 ×"]), (2.0, 3e7, ["2 ×", "1.11 ×"])],
+)
+def test_other_operators_than_expected_have_no_ratio_that_says_as_expected_or_too_little(seen, moved, ratios):
+    unexpected = f"expected 1 operator, saw {seen:g}: aten::copy_, missing one of fused_mlp's"
+    counts = {"expected_operator_count": 1.0, "operator_count": seen}
+    found = profile(**counts, expected_bytes=2.7e7, operators_min_bytes=moved, unexpected=unexpected)
+    told = expectation_as_text(point(latency=60), found, UNLIMITED)[0].splitlines()[2:]
+    assert [line.split("  ")[-1].strip() for line in told] == ratios
+    launches = profile(**counts, unexpected="expected 2 kernels, launched 3")
+    assert "other operators" not in expectation_as_text(point(latency=60), launches, UNLIMITED)[0]
     assert expectation_as_text(point(latency=60), profile(), UNLIMITED) == []
 
 
