@@ -159,13 +159,7 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
     if not rows:
         nothing = "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
         return " · ".join(drawing.left_out) or nothing
-    dates = [row.date for row in rows if row.date is not None]
-    parts = [f"{len(rows)} commit{'' if len(rows) == 1 else 's'}"]
-    if drawing.beside:
-        parts[0] += f", {len(drawing.beside)} of other branches not judged"
-    if dates:
-        first, last = f"{min(dates):%Y-%m-%d}", f"{max(dates):%Y-%m-%d}"
-        parts.append(first if first == last else f"{first} to {last}")
+    parts = _commits_in_words(drawing)
     if not drawing.chart.ordinate.better:
         parts.append("better direction unknown")
     elif drawing.panels:  # whose axes have no room for it
@@ -175,14 +169,26 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(OPEN_MARKS)
     parts += drawing.left_out
-    if unordered := unordered_in_words(count_unordered((row.position, row.date) for row in rows)):
-        parts.append(unordered)
     if not drawing.is_marked and len(rows) > 1:
         parts.append(LOOKING)
     elif drawing.chart.change_points:
         parts.append(counted(len(drawing.chart.change_points), "change point"))
     parts += [choice.machine, choice.environment if len(choice.environment) <= 40 else choice.environment[:39] + "…"]
     return " · ".join(parts)
+
+
+def _commits_in_words(drawing: ExploreDrawing) -> list[str]:
+    """Write how many commits are shown, from when to when, and of how many the order is not known."""
+    rows = drawing.commits
+    dates = [row.date for row in rows if row.date is not None]
+    found = [counted(len(rows), "commit")]
+    if drawing.beside:
+        found[0] += f", {len(drawing.beside)} of other branches not judged"
+    if dates:
+        first, last = f"{min(dates):%Y-%m-%d}", f"{max(dates):%Y-%m-%d}"
+        found.append(first if first == last else f"{first} to {last}")
+    unordered = unordered_in_words(count_unordered((row.position, row.date) for row in rows))
+    return [*found, unordered] if unordered else found
 
 
 def answer_of_changes(drawing: ExploreDrawing) -> str:
