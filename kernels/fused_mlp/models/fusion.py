@@ -207,11 +207,12 @@ def _planned(model: nn.Module, chosen: set[nn.Module], settings: Settings) -> tu
         own = [child for child in module.children() if is_linear(child)]
         found = plans.get(module)
         chained = found is not None and any(len(pattern.layers) > 1 for pattern in found.patterns)
-        taken = chained or (found is not None and set(own) <= set(found.layers))
+        unread = why_no_layers(module)
+        taken = chained or (found is not None and unread is None and set(own) <= set(found.layers))
         taken = taken or any(done.is_computed(layer) for layer in own if module not in plans)
         if module in chosen and not taken and not isinstance(module, FusedBlock | PackableModule):
-            why = why_no_layers(module) or (_first(reasons.get(module, [])) if own else None)
-            if why is not None and (module not in plans or reasons[module]):
+            why = unread or (_first(reasons.get(module, [])) if own else None)
+            if why is not None and (unread or module not in plans or reasons[module]):
                 kept.append(Kept(path=paths[module][0], reason=why))
     return [plans[module] for module in paths if module in plans], kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from fused_mlp.activations import Activation
     from fused_mlp.modules.packing import PackReport
     from fused_mlp.vocabulary import Operation
+
+_WIDTH = 120
+_NARROWEST = 40
+"""Characters of a table's lines, and of its last column where the others take nearly all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +108,13 @@ class PreparationReport:
 
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (heads, *rows)
-    ]
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads) - 1)]
+    margin = sum(widths) + 2 * len(widths)
+    lines = []
+    for *cells, last in (heads, *rows):
+        first = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        parts = textwrap.wrap(
+            last, max(_WIDTH - margin, _NARROWEST), break_long_words=False, break_on_hyphens=False
+        ) or [""]
+        lines += [(start + part).rstrip() for start, part in zip([first, *[" " * margin] * len(parts)], parts)]  # noqa: B905 - one start more than needed
     return "\n".join(lines)

@@ -175,7 +175,8 @@ def _matches(
         matches = matcher.mlps() if chains else ()
         if matches or not chains:
             matches += matcher.activated_layers()
-        allowed = [match for match in matches if _allows(plan, match, settings, done)]
+        in_order = sorted(matches, key=lambda match: matcher.order[match.nodes[0]])
+        allowed = [match for match in in_order if _allows(plan, match, settings, done)]
         plan.reasons += [reason for reason in matcher.reasons if reason not in plan.reasons]
         found[training] = traced, tuple(allowed)
     if len(found) > 1:

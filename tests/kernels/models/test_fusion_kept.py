@@ -82,6 +82,36 @@ class Experts(nn.Module):
         return x
 
 
+class ChannelMix(nn.Module):
+    """RWKV's, whose scales have three dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        self.time_mix_k = nn.Parameter(torch.rand(1, 1, 12))
+        self.key, self.value = nn.Linear(12, 20, bias=False), nn.Linear(20, 12, bias=False)
+
+    def forward(self, x):
+        return self.value(torch.square(torch.relu(self.key(x * self.time_mix_k))))
+
+
+class Scaled(nn.Module):
+    """LoRA as it is written by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(12, 12)
+        self.lora_a = nn.Parameter(torch.rand(2, 12))
+
+    def forward(self, x):
+        return self.linear(x) + x @ self.lora_a.t() @ self.lora_a
+
+
+def normed_spectrally():
+    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 12))
+    nn.utils.parametrizations.spectral_norm(model[2])
+    return model.eval()
+
+
 def hooked():
     model = LlamaStyle()
     model.up_proj.register_forward_hook(lambda *_: None)
@@ -110,6 +140,9 @@ def with_own_forward():
         (lambda: LlamaStyle().double(), "is float64, which the kernels do not take"),
         (OfSubclasses, r"fc is a Changed, a subclass of nn\.Linear"),
         (Experts, r"gate_up_proj is a parameter of 3 dimensions"),
+        (ChannelMix, "^relu → square stands between key and value"),
+        (lambda: Stack(Scaled()), "^its forward computes t of tensors that are not made from its argument"),
+        (normed_spectrally, "^2 is a ParametrizedLinear"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -126,6 +159,12 @@ def test_what_would_change_is_kept_with_its_reason(make, reason):
     fused = model(x)
     torch.manual_seed(0)
     expect_close(fused, unfuse(model)(x))
+
+
+def test_a_convolution_is_not_taken_for_stacked_experts():
+    model = nn.Sequential(nn.Conv1d(12, 12, 3), nn.ConvTranspose1d(12, 12, 3), nn.Conv1d(12, 4, 3))
+    nn.utils.parametrizations.weight_norm(model[0])
+    assert fuse(model).kept == ()
 
 
 def test_inference_leaves_training_to_the_block_s_own_code():

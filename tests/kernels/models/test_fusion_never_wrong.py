@@ -92,6 +92,23 @@ def test_an_activation_that_differs_at_zero_or_nan_alone_is_computed_as_it_is(na
     torch.testing.assert_close(*gradients)
 
 
+CLOSE_TO_ZERO = {
+    "threshold": nn.Threshold(0.05, 0.0),
+    "fatrelu": Calls(lambda z: functional.threshold(z, 0.01, 0.0)),
+    "masked": Calls(lambda z: z * (z > 1e-4)),
+    "shrunk": nn.Sequential(nn.ReLU(), nn.Hardshrink(0.09)),
+}
+
+
+@pytest.mark.parametrize("name", CLOSE_TO_ZERO)
+def test_an_activation_that_differs_close_to_zero_alone_is_computed_as_it_is(name):
+    twin = Activated(CLOSE_TO_ZERO[name])
+    nn.init.zeros_(twin.fc1.bias)
+    model = fuse(copy.deepcopy(twin)).model
+    for scale in (1e-1, 1e-3, 1e-5):
+        expect_twins(model, twin, X * scale)
+
+
 def test_a_gate_clipped_far_out_is_clipped():
     twin = LlamaStyle()
     twin.act_fn = Calls(lambda z: functional.silu(z).clamp(max=65504))

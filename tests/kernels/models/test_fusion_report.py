@@ -32,6 +32,27 @@ def test_the_report_is_a_value_and_a_table():
     assert str(fuse(nn.Tanh())) == "no block with linear layers was found, or none was chosen"
 
 
+def test_layers_of_one_block_are_told_in_the_order_of_its_code():
+    layers = [module for _ in range(5) for module in (nn.Linear(12, 12), nn.ReLU())]
+    report = fuse(nn.Sequential(*layers))
+    assert [item.layers for item in report.replaced] == [("0",), ("2", "4"), ("6", "8")]
+
+
+def test_long_reasons_are_folded_below_their_column():
+    model = nn.ModuleDict({"language_model": nn.ModuleDict({"text_decoder": Stack(LlamaStyle(), Branching())})})
+    model["language_model"]["text_decoder"].blocks[0].act_fn = nn.Softplus()
+    heads, *lines = str(fuse(model)).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 120
+    start = heads.index("layers; activation")
+    assert {line[:start].strip().split(" ")[0] for line in lines} == {
+        "",
+        "language_model.text_decoder.blocks.0",
+        "language_model.text_decoder.blocks.1",
+    }
+    assert "(Softplus)" in " ".join(line[start:] for line in lines)
+
+
 def test_a_block_of_which_all_is_computed_is_not_kept_as_well():
     report = fuse(nn.Sequential(nn.Sequential(nn.Linear(12, 12), nn.ReLU()), nn.Tanh()))
     assert [(item.path, item.operation) for item in report.replaced] == [("0", "linear")]

@@ -88,8 +88,11 @@ def why_no_layers(module: nn.Module) -> str | None:
             return f"{name} is an nn.Linear with a forward that is not torch's"
         if isinstance(child, nn.Linear) and not is_linear(child):
             return f"{name} is a {type(child).__name__}, a subclass of nn.Linear, which may compute anything"
+    if type(module).__module__.startswith("torch.nn.") or isinstance(module, nn.Conv1d | nn.ConvTranspose1d):
+        return None
     for name, parameter in module.named_parameters(recurse=False):
-        if not is_lazy(parameter) and parameter.dim() == 3:
+        # With a single row or matrix it is a token, an embedding of positions or a scale.
+        if not is_lazy(parameter) and parameter.dim() == 3 and 1 not in parameter.shape:
             return f"{name} is a parameter of 3 dimensions, as of stacked experts: not a linear layer"
     return None
 

@@ -1,7 +1,7 @@
 """What a stretch of code between two layers computes, found by calling it: which activation, with or without a gate.
 
-A function of the allow-list is known by identity. Any other is called on float64 values up to ±1e30 and at the
-infinities, in several orders and shapes, and its derivative is compared too: a clipped activation, one that mixes
+A function of the allow-list is known by identity. Any other is called on float64 values from ±1e-11 to ±1e30 and at
+the infinities, in several orders and shapes, and its derivative is compared too: a clipped activation, one that mixes
 elements and one with a gradient of its own are none of ours. So is one that differs at zero, which padded rows give
 without a bias, or at NaN.
 """
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Tensor]
 
+_CLOSE = tuple(2.0**-power for power in range(4, 40))
+"""Sizes below the steps near zero: a threshold of 0.01 in place of ReLU's zero is seen between these alone."""
 _FAR = (7.0, 8.0, 10.0, 13.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e6, 1e10, 1e30)
 # The two GELUs differ by up to 5e-4; formulas of the same one by rounding.
 _TOLERANCE = 1e-9
@@ -160,8 +162,8 @@ def _agree_beyond_numbers(function: Function, ours: Function, widths: tuple[int,
 def _points(leading: tuple[int, ...], width: int, seed: int) -> Tensor:
     """Return values of every size and zero, shuffled, as [..., rows, width]."""
     near = torch.arange(-61, 62, dtype=torch.float64) / 10
-    far = torch.tensor(_FAR, dtype=torch.float64)
-    values = torch.cat([near, far, -far])
+    others = torch.tensor([*_CLOSE, *_FAR], dtype=torch.float64)
+    values = torch.cat([near, others, -others])
     n_rows = max(1, -(-values.numel() // width))
     n_values = math.prod(leading) * n_rows * width
     order = torch.randperm(n_values, generator=torch.Generator().manual_seed(seed))

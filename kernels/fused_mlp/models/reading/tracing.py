@@ -133,14 +133,17 @@ class NothingComputed(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        has_stand_in = any(isinstance(each, fx.Proxy) for each in tree_leaves((args, kwargs)))
+        leaves = tree_leaves((args, kwargs))
+        has_stand_in = any(isinstance(each, fx.Proxy) for each in leaves)
         # What is computed under set_grad_enabled is refused.
         is_answered = asked_of_tensor(func) is not None or func is torch._C._set_grad_enabled  # noqa: SLF001 - no public name
         if not has_stand_in and not is_answered:
             name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
-            self._tracer.refuse(f"its forward computes {name} of no argument")
-        if not has_stand_in and (what := asked_of_tensor(func)):
-            self._tracer.asked[id(args[0]), what] = args[0], what
+            is_of_tensors = any(isinstance(each, torch.Tensor) for each in leaves)
+            what = "tensors that are not made from its argument" if is_of_tensors else "no argument"
+            self._tracer.refuse(f"its forward computes {name} of {what}")
+        if not has_stand_in and (question := asked_of_tensor(func)):
+            self._tracer.asked[id(args[0]), question] = args[0], question
         return func(*args, **kwargs)
 
 
