@@ -113,8 +113,7 @@ def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = []
     for *cells, last in (heads, *rows):
         first = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
-        parts = textwrap.wrap(
-            last, max(_WIDTH - margin, _NARROWEST), break_long_words=False, break_on_hyphens=False
-        ) or [""]
-        lines += [(start + part).rstrip() for start, part in zip([first, *[" " * margin] * len(parts)], parts)]  # noqa: B905 - one start more than needed
+        room = max(_WIDTH - margin, _NARROWEST)
+        head, *more = textwrap.wrap(last, room, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [f"{first}{head}".rstrip(), *(" " * margin + part for part in more)]
     return "\n".join(lines)
