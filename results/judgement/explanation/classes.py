@@ -242,9 +242,8 @@ def _code(known: Around) -> Classed | None:
         return None
     if known.calls is None:
         return (FindingClass.CODE, None) if finding is not None and finding.class_ is FindingClass.CODE else None
-    is_failed = finding is not None and finding.turn is Turn.FAILED
-    if is_failed and all(call.point.state == State.OK for call in known.calls):
-        return None  # a metric that was not taken, as where no profile was, tells nothing of the code
+    if finding is not None and finding.turn is Turn.FAILED:
+        return None  # of a call as it was: a metric that was not taken tells nothing of the code
     # With eager where it was and the same machine and versions, what is left of ours is the code; but one comparison
     # of stored runs, of which no profile shows anything, may be noise as well.
     is_borne_out = finding is not None and (finding.state is FindingState.CONFIRMED or known.has_causes)
