@@ -12,14 +12,14 @@ from dashboard.figures.axes import decade_ticks, decades_of_labels
 from dashboard.figures.drawing import PLAIN, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of_side
-from results.units import TIMES
+from results.units import TIMES, change_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dashboard.quantities import Ordinate
 
-MOST_POINTS = 5000  # of a figure
+MOST_POINTS = 2500  # of a figure, whose notes make up most of a page
 MOST_TICKS = 12
 FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0)
 LEAST = (0.98, 1.02)  # that the axis holds
@@ -29,11 +29,12 @@ COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.
 
 @dataclass(frozen=True, kw_only=True)
 class RatioMark:
-    """Point of the scatter: its value at the first side, and its ratio at another. note: its hover card."""
+    """Point of the scatter: its value at the first side, and its ratio at another. name, word: on its hover card."""
 
     value: float
     ratio: float
-    note: str
+    name: str
+    word: str
     is_significant: bool
 
 
@@ -87,7 +88,8 @@ def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: s
                 "marker": {
                     "size": 7, "color": look.colour, "symbol": [symbols[mark.is_significant] for mark in side.marks],
                 },
-                "hovertext": [mark.note for mark in side.marks], "hovertemplate": "%{hovertext}<extra></extra>",
+                "hovertext": [_note(mark, side=side.name) for mark in side.marks],
+                "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )  # fmt: skip
     marks = [mark for side in sides for mark in side.marks]
@@ -99,9 +101,10 @@ def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: s
     return figure
 
 
-def note_of_mark(name: str, *, side: str, words: str) -> str:
+def _note(mark: RatioMark, *, side: str) -> str:
     """Write the hover card of a point."""
-    return "<br>".join([f"<b>{escaped(words)}</b>", wrapped(name), wrapped(side)])
+    words = escaped(f"{change_in_words(mark.ratio)} {mark.word}")
+    return "<br>".join([f"<b>{words}</b>", wrapped(mark.name), wrapped(side)])
 
 
 def _ticks(ratios: Sequence[float]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from dash.exceptions import PreventUpdate
 from flask import request
 from werkzeug.exceptions import NotFound
 
-from dashboard.figures.ratios import RatioMark, RatioSide, note_of_mark, scatter_of_ratios, thinned
+from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios, thinned
 from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
@@ -22,7 +22,7 @@ from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
-from results.units import change_in_words, counted
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,7 +183,8 @@ def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
                 RatioMark(
                     value=row.base.value,
                     ratio=ratio.ratio,
-                    note=note_of_mark(row.name, side=name, words=f"{change_in_words(ratio.ratio)} {ratio.word}"),
+                    name=row.name,
+                    word=ratio.word,
                     is_significant=ratio.is_significant,
                 )
                 for row in drawing.rows

@@ -43,7 +43,7 @@ def figure_of(values, *, scale=Scale.LOG, low=None):
 
 
 def scatter(values):
-    marks = tuple(RatioMark(value=value, ratio=1.01, note="", is_significant=False) for value in values)
+    marks = tuple(RatioMark(value=value, ratio=1.01, name="", word="", is_significant=False) for value in values)
     return scatter_of_ratios([RatioSide(name="b", marks=marks)], ordinate=SECONDS, base="a", are_providers=False)
 
 
