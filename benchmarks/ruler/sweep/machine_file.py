@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.ruler.errors import DamagedCeilings, JournalError
 from benchmarks.ruler.plan.roofline import Ceilings
@@ -19,6 +19,7 @@ from benchmarks.ruler.sweep.usual_spreads import Usual  # noqa: TC001 - the same
 if TYPE_CHECKING:
     from pathlib import Path
 
+_Value = TypeVar("_Value")
 CEILINGS_FORMAT = 2
 _READABLE_FORMATS = {1, CEILINGS_FORMAT}
 _MOST_AHEAD = timedelta(days=1)
@@ -69,43 +70,45 @@ def is_of_a_wrong_clock(measured_at: datetime, *, now: datetime) -> bool:
 
 def kept_ceilings(data_dir: Path, *, machine: str, environment: str) -> Ceilings | None:
     """Return the machine's ceilings if its file holds them. Raises: JournalError if the file is not one of ours."""
-    known = _content(_path(data_dir, machine), machine)["environments"].get(environment)
-    return None if known is None else value_from_json(Ceilings, known)
+    return _kept(Ceilings, data_dir, machine, "environments", environment)
 
 
 def keep_ceilings(data_dir: Path, ceilings: Ceilings, *, machine: str, environment: str) -> None:
     """Write the machine's ceilings in place of earlier ones. Raises: JournalError if the file is not one of ours."""
-    path = _path(data_dir, machine)
-    content = _content(path, machine)
-    content["environments"][environment] = json_from_value(ceilings)
-    _write(path, content)
+    _keep(ceilings, data_dir, machine, "environments", environment)
 
 
 def kept_probe(data_dir: Path, *, machine: str, environment: str) -> BestProbe | None:
     """Return the machine's best times of the probe; None if unknown. Raises: JournalError, as above."""
-    known = _content(_path(data_dir, machine), machine)["probes"].get(environment)
-    return None if known is None else value_from_json(BestProbe, known)
+    return _kept(BestProbe, data_dir, machine, "probes", environment)
 
 
 def keep_probe(data_dir: Path, probe: BestProbe, *, machine: str, environment: str) -> None:
     """Write the machine's best times of the probe in place of earlier ones. Raises: JournalError, as above."""
-    path = _path(data_dir, machine)
-    content = _content(path, machine)
-    content["probes"][environment] = json_from_value(probe)
-    _write(path, content)
+    _keep(probe, data_dir, machine, "probes", environment)
 
 
 def kept_usual(data_dir: Path, *, machine: str, environment: str) -> KeptUsual | None:
     """Return how far visits usually lie apart on the machine; None if unknown. Raises: JournalError, as above."""
-    known = _content(_path(data_dir, machine), machine)["spreads"].get(environment)
-    return None if known is None else value_from_json(KeptUsual, known)
+    return _kept(KeptUsual, data_dir, machine, "spreads", environment)
 
 
 def keep_usual(data_dir: Path, usual: KeptUsual, *, machine: str, environment: str) -> None:
     """Write how far visits lie apart on the machine in place of what was known. Raises: JournalError, as above."""
+    _keep(usual, data_dir, machine, "spreads", environment)
+
+
+def _kept(kind: type[_Value], data_dir: Path, machine: str, section: str, environment: str) -> _Value | None:
+    known = _content(_path(data_dir, machine), machine)[section].get(environment)
+    return None if known is None else value_from_json(kind, known)
+
+
+def _keep(
+    value: Ceilings | BestProbe | KeptUsual, data_dir: Path, machine: str, section: str, environment: str
+) -> None:
     path = _path(data_dir, machine)
     content = _content(path, machine)
-    content["spreads"][environment] = json_from_value(usual)
+    content[section][environment] = json_from_value(value)
     _write(path, content)
 
 

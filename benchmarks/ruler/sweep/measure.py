@@ -121,10 +121,10 @@ class _Measuring:
                 self._get_ready(worker)
                 self._go_through(self._sweep.due(visit), Task.TIME, worker, visit=visit)
                 known = self._ceilings
-                self._record(rejudged_lines(self._sweep, known.speed.best_s, before=known.usual_before))
+                self._record(rejudged_lines(self._sweep, known.speed.best_s, before=known.spreads.before))
                 if self._sweep.untimed():
                     continue
-                known.learn_usual(self._sweep.recorded.timings.values())
+                known.spreads.learn(self._sweep.recorded.timings.values())
                 if self._ceilings.is_beaten or self._ceilings.value is None:
                     self._ensure_ceilings(worker)
                 if Task.PROFILE in tasks:
@@ -229,7 +229,7 @@ class _Measuring:
         new = {each: outcome for each in contenders if isinstance(outcome := of_all[each], TimingOutcome)}
         measured_at = journal.now()
         others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
-        usual = self._ceilings.usual(others)
+        usual = self._ceilings.spreads.usual(others)
         visited = with_visit(known, new, measured_at=measured_at, conditions=conditions, usual=usual)
         group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
         on_machine = (self._ceilings.value, plan.device)

@@ -1,4 +1,4 @@
-"""What a sweep knows of its machine: kept ceilings while they hold, its speed, how far visits lie apart on it."""
+"""Ceilings of a sweep: the kept ones while they hold, measured again where they do not."""
 
 from __future__ import annotations
 
@@ -13,26 +13,17 @@ from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import speed_in_words
 from benchmarks.ruler.sweep.journal_lines import judged_line
-from benchmarks.ruler.sweep.machine_file import (
-    KeptUsual,
-    is_of_a_wrong_clock,
-    keep_ceilings,
-    keep_usual,
-    kept_ceilings,
-    kept_usual,
-    moment_from_text,
-)
+from benchmarks.ruler.sweep.machine_file import is_of_a_wrong_clock, keep_ceilings, kept_ceilings, moment_from_text
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
-from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
+from benchmarks.ruler.sweep.machine_spreads import MachineSpreads
 from benchmarks.ruler.worker.protocol import CeilingsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.ruler.plan.points import DeviceKind
     from benchmarks.ruler.record.lines import Line
-    from benchmarks.ruler.record.outcome import TimingOutcome
     from benchmarks.ruler.worker.process import WorkerProcess
 
 LONGEST_KEPT = timedelta(days=30)
@@ -102,8 +93,7 @@ class SweepCeilings:
     """Ceilings that a sweep's floors come from; `value` is None while there are none.
 
     since: start of the run if it measures everything anew, else None. speed: the machine's, against its
-    best. is_ensured: whether `ensure` was called, whatever came of it. usual_before: how far visits lay apart in
-    earlier runs here.
+    best. is_ensured: whether `ensure` was called, whatever came of it. spreads: how far visits lie apart here.
     """
 
     def __init__(self, data_dir: Path, *, machine: str, environment: str, since: str | None) -> None:
@@ -116,7 +106,7 @@ class SweepCeilings:
         self.is_ensured = False
         self.speed = MachineSpeed(data_dir, machine=machine, environment=environment)
         self.value = kept_ceilings(data_dir, machine=machine, environment=environment)
-        self.usual_before = self._usual_of_earlier_runs()
+        self.spreads = MachineSpreads(data_dir, machine=machine, environment=environment)
 
     def ensure(self, worker: WorkerProcess, *, may_measure: bool = True) -> str | None:
         """Have `worker` measure what is missing or no longer holds; return in words what came of it, None for nothing.
@@ -179,23 +169,6 @@ class SweepCeilings:
         if self.is_beaten:
             judged = [replace(line, outcome=before.outcome) for line, before in zip(judged, lines, strict=True)]
         return [line for line, before in zip(judged, lines, strict=True) if line != before]
-
-    def usual(self, outcomes: Iterable[TimingOutcome]) -> Usual:
-        """Return how far visits usually lie apart here, by those of `outcomes` and by earlier runs."""
-        return usual_of(outcomes, before=self.usual_before)
-
-    def learn_usual(self, lines: Iterable[TimingLine]) -> None:
-        """Keep for later runs how far the visits of a whole run's `lines` lay apart. Raises: JournalError."""
-        found = self.usual(line.outcome for line in lines).for_later_runs()
-        if found != self.usual_before:
-            kept = KeptUsual(usual=found, measured_at=datetime.now(UTC).isoformat(timespec="seconds"))
-            keep_usual(self._data_dir, kept, machine=self._machine, environment=self._environment)
-
-    def _usual_of_earlier_runs(self) -> Usual:
-        kept, now = kept_usual(self._data_dir, machine=self._machine, environment=self._environment), datetime.now(UTC)
-        measured_at = now if kept is None else moment_from_text(kept.measured_at)
-        holds = now - measured_at <= LONGEST_KEPT and not is_of_a_wrong_clock(measured_at, now=now)
-        return kept.usual if kept is not None and holds else NOTHING_KNOWN
 
     def _refused(self, reason: str, disturbance: str) -> str:
         without = "points have no floor and no bound until a run measures them while the machine is quiet"

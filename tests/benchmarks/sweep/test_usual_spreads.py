@@ -11,7 +11,7 @@ from benchmarks.ruler.measure.statistics import USUAL, Spread
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.machine_file import BestProbe, KeptUsual, keep_probe, keep_usual, kept_probe, kept_usual
-from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
+from benchmarks.ruler.sweep.machine_spreads import MachineSpreads
 from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
 from benchmarks.ruler.sweep.visits import with_visit
 
@@ -22,7 +22,7 @@ EAGER = Contender(provider="eager")
 @pytest.fixture
 def known(tmp_path):
     """What the next sweep on the machine knows of it."""
-    return lambda **changes: SweepCeilings(tmp_path, since=None, **{**HERE, **changes})
+    return lambda **changes: MachineSpreads(tmp_path, **{**HERE, **changes})
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def of_three_processes(rng, sd, usual):
 def test_a_run_of_one_shape_is_no_surer_than_the_machine_allows(known, timing_line, sd):
     rng = random.Random(0)
     swept = [of_three_processes(rng, sd, NOTHING_KNOWN)[0] for _ in range(12)]
-    known().learn_usual([replace(timing_line, outcome=outcome) for outcome in swept])
+    known().learn([replace(timing_line, outcome=outcome) for outcome in swept])
     usual = known().usual([])
     assert usual.latency.sd == pytest.approx(sd, rel=0.5)
     later = [of_three_processes(rng, sd, usual) for _ in range(400)]
@@ -66,20 +66,20 @@ def test_a_run_of_one_shape_is_no_surer_than_the_machine_allows(known, timing_li
 
 
 def test_what_a_run_learnt_is_of_its_machine_and_environment(known, of_visits):
-    known().learn_usual([of_visits(1.0, 1.1, 1.2)])
+    known().learn([of_visits(1.0, 1.1, 1.2)])
     assert known().usual([]).latency.sd > USUAL.sd
     assert known(environment="py3.11-cpu-t1").usual([]) == NOTHING_KNOWN
     assert known(machine="another").usual([]) == NOTHING_KNOWN
 
 
 def test_a_run_of_single_visits_teaches_nothing(known, of_visits, tmp_path):
-    known().learn_usual([of_visits(1.0), of_visits(2.0)])
+    known().learn([of_visits(1.0), of_visits(2.0)])
     assert kept_usual(tmp_path, **HERE) is None
 
 
 def test_earlier_runs_weigh_as_much_as_what_is_assumed_of_a_new_machine(known, of_visits):
     for _ in range(3):
-        known().learn_usual([of_visits(1.0, 1.1, 1.2)] * 50)
+        known().learn([of_visits(1.0, 1.1, 1.2)] * 50)
     calm = known().usual([of_visits(1.0, 1.001, 1.002).outcome] * 50)
     assert known().usual([]).latency.dof == USUAL.dof
     assert calm.latency.sd < 0.25 * known().usual([]).latency.sd
@@ -98,7 +98,7 @@ def test_what_is_old_or_of_a_wrong_clock_is_not_usual(known, tmp_path, age, hold
 def test_it_lies_beside_the_best_times_of_the_probe_and_neither_loses_the_other(known, of_visits, tmp_path):
     probe = BestProbe(seconds={"core": 1e-4}, measured_at="2026-01-01T00:00:00+00:00", conditions={})
     keep_probe(tmp_path, probe, **HERE)
-    known().learn_usual([of_visits(1.0, 1.1, 1.2)])
+    known().learn([of_visits(1.0, 1.1, 1.2)])
     keep_probe(tmp_path, replace(probe, seconds={"core": 2e-4}), **HERE)
     assert kept_probe(tmp_path, **HERE).seconds == {"core": 2e-4}
     assert kept_usual(tmp_path, **HERE).usual == known().usual([])

@@ -1,0 +1,47 @@
+"""How far visits usually lie apart on a machine, kept from run to run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.sweep.machine_file import KeptUsual, is_of_a_wrong_clock, keep_usual, kept_usual, moment_from_text
+from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from benchmarks.ruler.record.lines import TimingLine
+    from benchmarks.ruler.record.outcome import TimingOutcome
+
+LONGEST_KEPT = timedelta(days=30)
+
+
+class MachineSpreads:
+    """Spreads between visits on a machine. before: those of earlier runs. Raises: JournalError for a damaged file."""
+
+    def __init__(self, data_dir: Path, *, machine: str, environment: str) -> None:
+        self._data_dir = data_dir
+        self._machine = machine
+        self._environment = environment
+        self.before = self._of_earlier_runs()
+
+    def usual(self, outcomes: Iterable[TimingOutcome]) -> Usual:
+        """Return how far visits usually lie apart here, by those of `outcomes` and by earlier runs."""
+        return usual_of(outcomes, before=self.before)
+
+    def learn(self, lines: Iterable[TimingLine]) -> None:
+        """Keep for later runs how far the visits of a whole run's `lines` lay apart. Raises: JournalError."""
+        found = self.usual(line.outcome for line in lines).for_later_runs()
+        if found != self.before:
+            kept = KeptUsual(usual=found, measured_at=datetime.now(UTC).isoformat(timespec="seconds"))
+            keep_usual(self._data_dir, kept, machine=self._machine, environment=self._environment)
+
+    def _of_earlier_runs(self) -> Usual:
+        kept, now = kept_usual(self._data_dir, machine=self._machine, environment=self._environment), datetime.now(UTC)
+        if kept is None:
+            return NOTHING_KNOWN
+        measured_at = moment_from_text(kept.measured_at)
+        holds = now - measured_at <= LONGEST_KEPT and not is_of_a_wrong_clock(measured_at, now=now)
+        return kept.usual if holds else NOTHING_KNOWN
