@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import plotly.graph_objects as go
+import numpy as np
 
 from dashboard.figures.axes import decade_ticks, decades_of_labels
 from dashboard.figures.drawing import PLAIN, TITLE
@@ -17,6 +17,7 @@ from results.units import TIMES, change_in_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dashboard.figures.drawing import Figure
     from dashboard.quantities import Ordinate
 
 MOST_POINTS = 2500  # of a figure, whose notes make up most of a page
@@ -27,9 +28,11 @@ BETWEEN = 1e2  # ratio of the ends of the axis of values up to which it has labe
 COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RatioMark:
-    """Point of the scatter: its value at the first side, and its ratio at another. name, word: on its hover card."""
+class RatioMark(NamedTuple):
+    """Point of the scatter: its value at the first side, and its ratio at another. name, word: on its hover card.
+
+    A tuple, because there are thousands, of which most are left out.
+    """
 
     value: float
     ratio: float
@@ -75,8 +78,8 @@ def _size(mark: RatioMark) -> float:
     return abs(math.log(mark.ratio)) if mark.ratio > 0 else math.inf
 
 
-def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> go.Figure:
-    """Draw one trace per side over logarithmic axes; what changed beyond the noise is filled."""
+def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> Figure:
+    """Draw one trace per side over logarithmic axes, as plotly.js takes it; what changed beyond the noise is filled."""
     traces = []
     for number, side in enumerate(sides):
         look = look_of_side(side.name, number, is_provider=are_providers)
@@ -84,7 +87,8 @@ def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: s
         traces.append(
             {
                 "type": "scatter", "name": side.name, "mode": "markers",
-                "x": [mark.value for mark in side.marks], "y": [mark.ratio for mark in side.marks],
+                # As arrays, which are written at once.
+                "x": np.array([mark.value for mark in side.marks]), "y": np.array([mark.ratio for mark in side.marks]),
                 "marker": {
                     "size": 7, "color": look.colour, "symbol": [symbols[mark.is_significant] for mark in side.marks],
                 },
@@ -94,11 +98,9 @@ def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: s
         )  # fmt: skip
     marks = [mark for side in sides for mark in side.marks]
     layout = _layout(ordinate, base=base, ratios=[one.ratio for one in marks], values=[one.value for one in marks])
-    # Looking each symbol up among all that there are takes plotly longer than all the rest of a figure.
-    figure = go.Figure(data=traces, layout=go.Layout(layout), _validate=False)
-    figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
-                     line={"color": CHOSEN_COLOUR, "width": 1})  # fmt: skip
-    return figure
+    rule = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 1, "y1": 1, "layer": "below",
+            "line": {"color": CHOSEN_COLOUR, "width": 1}}  # fmt: skip
+    return {"data": traces, "layout": {**layout, "shapes": [rule]}}
 
 
 def _note(mark: RatioMark, *, side: str) -> str:

@@ -22,16 +22,17 @@ from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
+from results.store import gc_paused
 from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import plotly.graph_objects as go
     from dash import Dash
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
 
+    from dashboard.figures.drawing import Figure
     from dashboard.views.compare_drawing import CompareDrawing
     from results.store import Store
 
@@ -102,7 +103,7 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        with kept_in_url(_id("url"), query=query, search=search):
+        with kept_in_url(_id("url"), query=query, search=search), gc_paused():
             return page_props(compare_drawing_of(store, query=query), is_from_url=query == search)
 
 
@@ -173,22 +174,18 @@ def _answer(drawing: CompareDrawing) -> str:
     return answer_of(drawing.names, drawing.means)
 
 
-def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
+def _figure(drawing: CompareDrawing) -> tuple[Figure, int]:
     """Return the scatter, and how many points were left out of it."""
     choice = drawing.choice
     sides = [
         RatioSide(
             name=name,
             marks=tuple(
-                RatioMark(
-                    value=row.base.value,
-                    ratio=ratio.ratio,
-                    name=row.name,
-                    word=ratio.word,
-                    is_significant=ratio.is_significant,
-                )
-                for row in drawing.rows
-                if (ratio := row.ratios[number]) is not None and ratio.ratio and row.base.value
+                [
+                    RatioMark(value, ratio.ratio, row.name, ratio.word, ratio.is_significant)
+                    for row in drawing.rows
+                    if (ratio := row.ratios[number]) is not None and ratio.ratio and (value := row.base.value)
+                ]
             ),
         )
         for number, name in enumerate(drawing.names[1:])
@@ -214,7 +211,8 @@ def _measured_axes(drawing: CompareDrawing) -> list[dict[str, str]]:
 def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     if not drawing.n_points:
         return "nothing to show for this choice"
-    n = sum(any(one and one.ratio for one in row.ratios) for row in drawing.rows)
+    found = [[one for one in row.ratios if one and one.ratio] for row in drawing.rows]
+    n = sum(map(bool, found))
     parts = [f"{counted(n, 'point')} with a ratio; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"
@@ -224,7 +222,7 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
         parts.append(f"all with {drawing.shared}")
     if drawing.choice.along is not Along.COMMIT:
         parts.append("intervals: the widest that both values' own allow")
-    if any(one and one.ratio and one.low is None for row in drawing.rows for one in row.ratios):
+    if any(one.low is None for ratios in found for one in ratios):
         parts.append("without an interval: counted, disturbed, or of unknown noise")
     if any(row.is_unlike_its_values for row in drawing.rows):
         parts.append(MADE_OF_PROCESSES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dash import Input, Output, State, ctx, dcc, html, no_update
@@ -100,7 +101,8 @@ def register(app: Dash, store: Store) -> None:
     def show_maps(search: str | None, picked: dict[str, Any], shown: str | None, about: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(_id("url"), query=query, search=search):
-            return page_props(maps_view_of(store, query=query), is_from_url=query == search, about=about)
+            view = maps_view_after(store, query=query, triggered=ctx.triggered_id)
+            return page_props(view, is_from_url=query == search, about=about)
 
 
 def asked_query(
@@ -117,6 +119,12 @@ def asked_query(
     project = None if picked[PROJECT] == ALL else picked[PROJECT]
     # Another project has other machines.
     return query_from_axes({PROJECT: project} if triggered == _id(PROJECT) else {**picked, PROJECT: project})
+
+
+def maps_view_after(store: Store, *, query: str, triggered: str | None) -> MapsView:
+    """Return the maps of `query`; of the settings of another machine that one just chosen lacks nobody is warned."""
+    view = maps_view_of(store, query=query)
+    return replace(view, problems=()) if triggered == _id("machine") else view
 
 
 def page_props(view: MapsView, *, is_from_url: bool, about: str | None = None) -> dict[str, Any]:

@@ -61,9 +61,14 @@ class RatioRow(NamedTuple):
     @property
     def is_unlike_its_values(self) -> bool:
         """Whether the ratio to some side is another than that of the two values, as of a judgement of commits."""
-        base = self.base.value
-        known = [(one.ratio, one.value / base) for one in self.ratios if base and one and one.ratio and one.value]
-        return any(abs(ratio - plain) > CONTRADICTION * plain for ratio, plain in known)
+        if not (base := self.base.value):
+            return False
+        for one in self.ratios:
+            if one and one.ratio and one.value:
+                plain = one.value / base
+                if abs(one.ratio - plain) > CONTRADICTION * plain:
+                    return True
+        return False
 
     @property
     def is_significant(self) -> bool:

@@ -86,9 +86,14 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
         choice = replace(choice, provider=_known(providers, choice.provider, problems))
         if choice.provider:
             every = [[row for row in rows if contender_of(row.parameters) in choice.provider] for rows in every]
+    words = choice.contains.lower()
     without = OF_PROVIDER if choice.along is Along.PROVIDER else frozenset()
     sides = [
-        {key_of(row, without=without): row for row in rows if row.metric == choice.metric and _takes(choice, row)}
+        {
+            key_of(row, without=without): row
+            for row in rows
+            if row.metric == choice.metric and (not words or _takes(words, row))
+        }
         for rows in every
     ]
     shared = shared_parameters(sides[0].values()) if sides else ()
@@ -158,11 +163,8 @@ def _rows(
     return sorted(rows, key=lambda row: (-row.size, row.name))
 
 
-def _takes(choice: CompareChoice, row: SeriesValueRow) -> bool:
-    if not choice.contains:
-        return True
-    words = " ".join([row.benchmark, *(f"{one.name}={one.value}" for one in row.parameters)])
-    return choice.contains.lower() in words.lower()
+def _takes(words: str, row: SeriesValueRow) -> bool:
+    return words in " ".join([row.benchmark, *(f"{one.name}={one.value}" for one in row.parameters)]).lower()
 
 
 def _metrics(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
@@ -179,6 +181,10 @@ def _metric(requested: str, metrics: Sequence[str], problems: list[str]) -> str:
 
 
 def _providers(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
+    # Every point of a benchmark has the same parameters, and of other suites' thousands none is a provider.
+    of_benchmarks = {(row.benchmark, row.version): row.parameters for rows in every for row in rows}
+    if all(contender_of(parameters) is None for parameters in of_benchmarks.values()):
+        return ()
     of_series = {row.series_id: row.parameters for rows in every for row in rows}
     found = {name for each in of_series.values() if (name := contender_of(each)) is not None}
     return tuple(sorted(found, key=lambda name: (name != BASELINE, name)))

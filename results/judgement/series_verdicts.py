@@ -56,30 +56,40 @@ class _Finding(NamedTuple):
     doubt: Doubt | None = None
 
 
+# Of thousands that did not change: by whether a relevant change can be ruled out.
+_UNCHANGED = {
+    True: _Finding(Change.SAME, Outcome.UNCHANGED, reason=None),
+    False: _Finding(Change.UNCERTAIN, Outcome.UNCHANGED, reason=None),
+}
+
+
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
     """Judge one series. evidence: of a noisy metric with positive values at both commits, else None."""
     metric, before, after = context.limits.applied_to(metric_of_row(head.row)), base.row.value, head.row.value
-    if not (base.is_ok and head.is_ok):
+    ratio = _ratio(before, after, evidence)
+    if base.n_failed or head.n_failed:
         found = _of_states(base, head)
     elif metric.precision is Precision.EXACT:
         found = _of_counts(base, head, metric)
     elif evidence is None:
         found = _without_ratio(before, after, context.limits.least_change)
     else:
-        found = _of_times(base, head, evidence, metric=metric, context=context)
+        found = _of_times(base, head, evidence, ratio=ratio or 1.0, metric=metric, context=context)
+    change, outcome, reason, is_doubtful, is_noise_known, is_decided, doubt = found
     return Verdict(
-        base=base.row,
-        head=head.row,
-        metric=metric,
-        change=found.change,
-        outcome=found.outcome,
-        ratio=_ratio(before, after, evidence),
-        reason=found.reason,
-        evidence=evidence if found.is_noise_known else None,
-        floor=evidence.floor if evidence is not None and found.is_decided else None,
-        is_doubtful=found.is_doubtful,
-        doubt=found.doubt,
-        least_change=context.limits.least_change,
+        base.row,
+        head.row,
+        metric,
+        change,
+        outcome,
+        ratio,
+        reason,
+        evidence if is_noise_known else None,
+        evidence.floor if evidence is not None and is_decided else None,
+        is_doubtful,
+        doubt,
+        None,
+        context.limits.least_change,
     )
 
 
@@ -163,11 +173,12 @@ def _without_ratio(before: float | None, after: float | None, least_change: floa
     return _Finding(Change.UNCERTAIN, outcome, doubt.value, is_doubtful=is_large, doubt=doubt)
 
 
-def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:
-    """Judge a noisy metric by its evidence, unless something forbids it."""
+def _of_times(  # noqa: PLR0913 - two sides, and what is known of them
+    base: Side, head: Side, evidence: Evidence, *, ratio: float, metric: Metric, context: Context
+) -> _Finding:
+    """Judge a noisy metric by its evidence, unless something forbids it. ratio: the one that is told; 1 without any."""
     least, most = 1 / (1 + context.limits.least_change), 1 + context.limits.least_change
     low, high = evidence.interval
-    ratio = _ratio(base.row.value, head.row.value, evidence) or 1.0
     is_large = not least < ratio < most
     undecided = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
     if context.cause is not None:
@@ -200,7 +211,7 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
         return _Finding(Change.UNCERTAIN, undecided, f"{evidence.words}; {STRAY}", is_doubtful=True)
     if not (evidence.is_significant and is_large):
         is_same = least < low and high < most
-        return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, reason=None)
+        return _Finding(Change.UNCERTAIN, undecided, reason=None) if is_large else _UNCHANGED[is_same]
     if context.is_control:
         return _Finding(Change.UNCERTAIN, undecided, f"{BASELINE} is no code of ours: torch or the machine did this")
     outcome = outcome_of_change(metric, 1.0, evidence.ratio)

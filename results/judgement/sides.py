@@ -101,22 +101,18 @@ def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
 def pair_of(base: Side, head: Side) -> Pair | None:
     """Return two sides as a pair to compare; None if a value is not positive or endless, and no ratio tells."""
     row = head.row
-    for one in (*base.processes, *head.processes):
-        if not 0 < one.value < math.inf:
-            return None
     is_of_sweep = row.metric in SWEEP_METRICS
-    provider = dict(row.parameters).get("provider") if is_of_sweep else None
-    is_baseline = is_control(row)
     half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
-    return Pair(
-        row.series_id,
-        (row.project, row.machine, row.environment, row.metric),
-        surface_of(row),
-        tuple([_process(one, half_width, is_head=False) for one in base.processes]),
-        tuple([_process(one, half_width, is_head=True) for one in head.processes]),
-        None if provider is None or is_baseline else _shape(row),
-        is_baseline,
-    )
+    testbed = (row.project, row.machine, row.environment, row.metric)
+    before = _compared(base.processes, half_width, is_head=False)
+    after = _compared(head.processes, half_width, is_head=True)
+    if before is None or after is None:
+        return None
+    if not is_of_sweep:  # thousands, none of which has a control
+        return Pair(row.series_id, testbed, surface_of(row), before, after)
+    provider, is_baseline = dict(row.parameters).get("provider"), is_control(row)
+    control = None if provider is None or is_baseline else _shape(row)
+    return Pair(row.series_id, testbed, surface_of(row), before, after, control, is_baseline)
 
 
 def with_controls(pairs: Sequence[Pair], rows: Mapping[int, SeriesValueRow]) -> list[Pair]:
@@ -127,6 +123,8 @@ def with_controls(pairs: Sequence[Pair], rows: Mapping[int, SeriesValueRow]) -> 
     names: dict[object, object] = {
         (pair.testbed, _shape(rows[_id(pair)])): pair.name for pair in pairs if pair.is_control
     }
+    if not names and all(pair.control is None for pair in pairs):
+        return list(pairs)
     return [
         pair if pair.control is None else pair._replace(control=names.get((pair.testbed, pair.control)))
         for pair in pairs
@@ -178,11 +176,15 @@ def _shape(row: SeriesValueRow) -> tuple[object, ...]:
     return (row.benchmark, row.version, *shape)
 
 
-def _process(one: ProcessValue, half_width: float, *, is_head: bool) -> Process:
-    run_id, visit, value, low, high, disturbed, speed = one
-    within = 0.0
-    if low is not None and high is not None and math.isfinite(high - low):
-        within = (high - low) / 2 / value / half_width
-    if disturbed is not None and not is_slowness_alone(disturbed):
-        speed = None
-    return Process(run_id, visit, math.log(value), within, disturbed is not None, is_head, speed)
+def _compared(processes: Sequence[ProcessValue], half_width: float, *, is_head: bool) -> tuple[Process, ...] | None:
+    """Return processes as they are compared, by logarithms; None where a value has none."""
+    found = []
+    for run_id, visit, value, low, high, disturbed, speed in processes:
+        if not 0 < value < math.inf:
+            return None
+        within = 0.0
+        if low is not None and high is not None and math.isfinite(high - low):
+            within = (high - low) / 2 / value / half_width
+        known = None if disturbed is not None and not is_slowness_alone(disturbed) else speed
+        found.append(Process(run_id, visit, math.log(value), within, disturbed is not None, is_head, known))
+    return tuple(found)

@@ -103,18 +103,19 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     of_pair = {pair.name: pair for pair in pairs}
     verdicts = [
         verdict_on(
-            *sides,
+            before,
+            after,
             evidence=evidence.get(key),
             context=Context(
-                limits=limits[key],
-                cause=_cause(of_pair.get(key), moved=moved, shifted=shifted),
-                is_control=key in of_pair and of_pair[key].is_control,
-                has_spread=key in known,
-                is_paired=is_paired,
+                limits[key],
+                _cause(of_pair.get(key), moved=moved, shifted=shifted) if moved or shifted else None,
+                key in of_pair and of_pair[key].is_control,
+                key in known,
+                is_paired,
             ),
         )
-        for key, sides in both.items()
-        if sides[0].has_value or sides[1].has_value  # what never worked is no change
+        for key, (before, after) in both.items()
+        if before.has_value or after.has_value  # what never worked is no change
     ]
     # On another stack no series tells what the machine does to all points at once.
     together = compare_surfaces(pairs, observed.differences, q=q) if is_by_surface else []
@@ -197,13 +198,11 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
     They did so if their median did by a relevant change beyond its noise; and that of more than half of the surfaces,
     where there are several: one benchmark of many parameters is not everything.
     """
-    of_testbed: dict[Hashable, dict[Hashable, list[float]]] = {}
+    moves_of: dict[Hashable, list[tuple[Hashable, float]]] = {}
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
         if compared.controls[pair.testbed].move is None:
-            of_surface = of_testbed.setdefault(pair.testbed, {})
-            of_surface.setdefault(pair.surface, []).append(math.log(evidence.ratio))
+            moves_of.setdefault(pair.testbed, []).append((pair.surface, math.log(evidence.ratio)))
     least = math.log1p(least_change)
-    moves_of = {testbed: [move for moves in each.values() for move in moves] for testbed, each in of_testbed.items()}
     return {
         testbed: ControlChange(
             machine=testbed[1],
@@ -213,16 +212,20 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
             is_moved=True,
             metric=testbed[3],
         )
-        for testbed, moves in moves_of.items()
+        for testbed, of_surfaces in moves_of.items()
+        for moves in ([move for _, move in of_surfaces],)
         if len(moves) >= _LEAST_OF_ALL and _is_common(moves, least) and isinstance(testbed, tuple)
-        if _is_of_most(of_testbed[testbed].values(), median(moves), least)
+        if _is_of_most(of_surfaces, median(moves), least)
     }
 
 
-def _is_of_most(surfaces: Collection[Sequence[float]], middle: float, least: float) -> bool:
-    """Return whether most surfaces moved as all series did; of one surface, these are its own."""
-    n_moved = sum(abs(of_surface) > least and of_surface * middle > 0 for of_surface in map(median, surfaces))
-    return 2 * n_moved > len(surfaces)
+def _is_of_most(moves: Sequence[tuple[Hashable, float]], middle: float, least: float) -> bool:
+    """Return whether most surfaces moved as all series did. moves: surface of each series, and its log ratio."""
+    of_surface: dict[Hashable, list[float]] = {}
+    for surface, move in moves:
+        of_surface.setdefault(surface, []).append(move)
+    n_moved = sum(abs(one) > least and one * middle > 0 for one in map(median, of_surface.values()))
+    return 2 * n_moved > len(of_surface)
 
 
 def _is_common(moves: Sequence[float], least: float) -> bool:

@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Unpack
 
+    from numpy.typing import NDArray
     from sqlalchemy.engine import Connection
 
     from results.database.point_parameters import ParametersOfPoint
     from results.store import Store
 
     Place = tuple[int, int, int]  # project, machine, environment
+    OfRuns = tuple[NDArray[np.float64], NDArray[np.bool_] | None]  # values in runs, and which are known, None for all
 
 RUNS_AT_ONCE = 50
+MOST_KEPT = 500_000  # values of a place's latest runs that a connection keeps: 5 MB
 FEW_MORE = 1.5  # times as many runs as are asked for are read at once
 FEW_SERIES = 300  # are looked up one by one; of more, a run's values are read in one stretch
 
@@ -113,6 +116,34 @@ def _run_values(
     ordered = sorted(runs, key=lambda run_id: runs[run_id][0])
     is_whole = latest is None or len(ordered) <= FEW_MORE * latest
     ordered = ordered if is_whole else ordered[-(latest or 0) :]
+    read: dict[int, OfRuns] = {}
+    if latest is not None:  # few of each, and comparisons of a place ask for many of the same
+        read = cached_for_snapshot(connection, (_run_values, place, len(ordered)), dict)
+        if (len(read) + len(series_ids)) * len(ordered) > MOST_KEPT:
+            read.clear()
+    if unread := [series_id for series_id in series_ids if series_id not in read]:
+        read.update(_of_runs(connection, unread, ordered, joined))
+    uids = tuple([runs[run_id][1][RUN_UID] for run_id in ordered])
+    commits = tuple([runs[run_id][1][0] for run_id in ordered])
+    for series_id in series_ids:
+        values, is_known = read[series_id]
+        if is_known is None:  # most: what they share is one tuple
+            yield RunValues(series_id, uids, commits, tuple(values.tolist()), is_whole=is_whole)
+            continue
+        places = np.flatnonzero(is_known).tolist()
+        yield RunValues(
+            series_id=series_id,
+            run_ids=tuple([uids[one] for one in places]),
+            commits=tuple([commits[one] for one in places]),
+            values=tuple(values[places].tolist()),
+            is_whole=is_whole,
+        )
+
+
+def _of_runs(
+    connection: Connection, series_ids: Sequence[int], ordered: list[int], joined: dict[int, tuple[int, ...]]
+) -> Iterator[tuple[int, OfRuns]]:
+    """Read the values of series in runs, in the order of these, and which of them there are."""
     rows = fetch_rows(connection, _VALUES_OF_SERIES, {"run_ids": ordered, "series_ids": all_of(series_ids, joined)})
     if joined:
         # By version, so that of a run that measured two of them the newer one's value is last, as in a history.
@@ -127,22 +158,10 @@ def _run_values(
         at = [line[one] for one in lines], [column[one] for one in run_ids]
         values[at] = medians
         is_known[at] = True
-    uids = tuple([runs[run_id][1][RUN_UID] for run_id in ordered])
-    commits = tuple([runs[run_id][1][0] for run_id in ordered])
-    n_known = np.count_nonzero(is_known, axis=1)
+    is_in_all = np.all(is_known, axis=1)
     for series_id in series_ids:
         i = line[first_of(series_id, joined)]
-        if n_known[i] == len(ordered):  # most: what they share is one tuple
-            yield RunValues(series_id, uids, commits, tuple(values[i].tolist()), is_whole=is_whole)
-            continue
-        places = np.flatnonzero(is_known[i]).tolist()
-        yield RunValues(
-            series_id=series_id,
-            run_ids=tuple([uids[one] for one in places]),
-            commits=tuple([commits[one] for one in places]),
-            values=tuple(values[i][places].tolist()),
-            is_whole=is_whole,
-        )
+        yield series_id, (values[i], None if is_in_all[i] else is_known[i])
 
 
 def _by_commit(runs: Iterable[Any]) -> list[Any]:

@@ -110,7 +110,7 @@ def test_a_commit_is_headed_by_its_hash_and_date_where_there_is_little_room():
 
 
 def test_the_axis_of_the_first_side_is_short_enough_for_a_narrow_window(store):
-    title = shown(store, "?machine=bench-01")["figure"].layout.xaxis.title.text
+    title = shown(store, "?machine=bench-01")["figure"]["layout"]["xaxis"]["title"]["text"]
     assert title.startswith("Latency at ")
     assert len(title) < 40
 
@@ -155,7 +155,7 @@ def test_providers_are_matched_by_everything_but_the_provider(store):
     assert all(one.ratios[0].ratio == pytest.approx(1 / 1.6, rel=0.02) for one in drawing.rows)
     assert all("provider" not in one.name for one in drawing.rows)
     props = shown(store, "?along=provider&machine=bench-02&provider=eager&provider=fused")
-    assert {trace.marker.color for trace in props["figure"].data} == {look_of("fused").colour}
+    assert {trace["marker"]["color"] for trace in props["figure"]["data"]} == {look_of("fused").colour}
 
 
 def test_only_what_changed_is_listed_on_request_and_counted(store):
@@ -172,7 +172,7 @@ def test_up_to_eight_commits_stand_side_by_side(store, journals):
     drawing = compare_drawing_of(store, query=query)
     assert drawing.choice.commit == tuple(journals.commit_hash(i) for i in range(3))
     assert [len(one.ratios) for one in drawing.rows] == [2] * len(drawing.rows)
-    assert len(shown(store, query)["figure"].data) == 2
+    assert len(shown(store, query)["figure"]["data"]) == 2
 
 
 def test_the_conditions_that_differ_stand_beside(store):

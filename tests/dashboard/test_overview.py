@@ -9,7 +9,15 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
-from dashboard.pages.overview import HIDDEN, OUTPUTS, asked_query, change_cards, failing_cards, page_props
+from dashboard.pages.overview import (
+    HIDDEN,
+    OUTPUTS,
+    asked_query,
+    change_cards,
+    failing_cards,
+    maps_view_after,
+    page_props,
+)
 from dashboard.tables.map_drawing import map_card
 from dashboard.tables.standings import failing_in_words, freshness_in_words
 from dashboard.tables.surfaces import explore_link, surfaces_list
@@ -267,6 +275,8 @@ def test_the_machine_of_the_maps_is_in_the_url_and_an_unknown_one_is_named(journ
     picked = {axis.name: str(view.chosen[axis.name]) for axis in MAP_AXES} | {"project": ALL}
     other = asked_query("", picked={**picked, "machine": "bench-01"}, shown="", triggered="overview-machine")
     assert maps_view_of(store, query=other).chosen["machine"] == "bench-01"
+    assert any("bfloat16" in one for one in maps_view_after(store, query=other, triggered="overview-url").problems)
+    assert maps_view_after(store, query=other, triggered="overview-machine").problems == ()
 
 
 def test_the_url_we_wrote_ourselves_draws_nothing_again(journal_store):

@@ -81,6 +81,8 @@ def fuse(
         with torch.inference_mode(mode=False), torch.device("cpu"):
             settings = _settings(model, mode, policy, packs=prepare)
             plans, kept = _planned(model, chosen, settings)
+        if include is not None:
+            kept += _layers_alone(model, chosen)
         replaced, packed = _applied(model, plans, rows, packs=prepare and mode is Mode.INFERENCE)
     why = settings.why_packed_only
     return FusionReport(model=model, replaced=replaced, kept=tuple(kept), packed=packed, why_packed_only=why)
@@ -215,6 +217,17 @@ def _planned(model: nn.Module, chosen: set[nn.Module], settings: Settings) -> tu
             if why is not None and (unread or module not in plans or reasons[module]):
                 kept.append(Kept(path=paths[module][0], reason=why))
     return [plans[module] for module in paths if module in plans], kept
+
+
+def _layers_alone(model: nn.Module, chosen: set[nn.Module]) -> list[Kept]:
+    """Return the layers that were chosen without the block that holds them, which is what is fused."""
+    found = []
+    for path, module in model.named_modules():
+        holder = path.rpartition(".")[0]
+        if path and module in chosen and is_linear(module) and model.get_submodule(holder) not in chosen:
+            name = f"{holder!r}" if holder else "the model itself, ''"
+            found.append(Kept(path=path, reason=f"a layer; blocks are chosen, and the one that holds it is {name}"))
+    return found
 
 
 def _first(reasons: list[str]) -> str:

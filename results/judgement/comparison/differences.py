@@ -57,15 +57,18 @@ def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Diff
     is_paired: the n-th processes of base and head were measured in one round, one after the other.
     """
     of_testbed: dict[Hashable, list[Pair]] = {}
-    of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
     for pair in pairs:
         of_testbed.setdefault(pair.testbed, []).append(pair)
-        of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
     controls = {testbed: controls_of(each) for testbed, each in of_testbed.items()}
+    of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
+    for pair in pairs:
+        if controls[pair.testbed].deviations:
+            of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
     slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
     found = [
-        _difference(pair, controls[pair.testbed], slopes[pair.testbed, pair.surface], is_paired=is_paired)
+        _difference(pair, at, slopes[pair.testbed, pair.surface] if at.deviations else 0.0, is_paired=is_paired)
         for pair in pairs
+        for at in (controls[pair.testbed],)
     ]
     return found, controls
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
     Flags = NDArray[np.bool_]
+    Numbered = NDArray[np.intp]
 
 Q = 0.025
 """Share of false findings among all that is controlled in one look.
@@ -25,10 +26,19 @@ Half of 5 %: all series share the error of their control series, which the rate'
 """
 
 
-def simes(p: Numbers) -> float:
-    """Return the p-value that none of n ≥ 1 hypotheses is false: the least of n·p₍ᵢ₎/i."""
-    ordered = np.sort(p)
-    return float(np.min(ordered * len(p) / np.arange(1, len(p) + 1)))
+def simes(p: Numbers, families: Numbered) -> Numbers:
+    """Return of each family the p-value that none of its n hypotheses is false: the least of n·p₍ᵢ₎/i.
+
+    families: the number of each hypothesis' family, from 0, none left out; all at once, as there may be as many
+    families as hypotheses.
+    """
+    order = np.lexsort((p, families))
+    sizes = np.bincount(families)
+    starts = np.cumsum(sizes) - sizes
+    of_each = np.repeat(sizes, sizes)
+    places = np.arange(1, len(p) + 1) - np.repeat(starts, sizes)
+    found: Numbers = np.minimum.reduceat(p[order] * of_each / places, starts)
+    return found
 
 
 def benjamini_hochberg(p: Numbers, *, q: float = Q) -> Flags:
@@ -47,16 +57,14 @@ def selected_points(p: Numbers, surfaces: Sequence[Hashable], *, q: float = Q) -
 
     surfaces: that of each point. Within a surface the rate is `q` times the share of surfaces that were selected.
     """
-    places: dict[Hashable, list[int]] = {}
-    for place, surface in enumerate(surfaces):
-        places.setdefault(surface, []).append(place)
-    members = [np.array(each) for each in places.values()]
+    if not len(p):
+        return np.zeros(0, dtype=bool)
+    known: dict[Hashable, int] = {}
+    families = np.array([known.setdefault(surface, len(known)) for surface in surfaces])
+    chosen = benjamini_hochberg(simes(p, families), q=q)
+    inner_q = q * np.count_nonzero(chosen) / len(known)
     found = np.zeros(len(p), dtype=bool)
-    if not members:
-        return found
-    chosen = benjamini_hochberg(np.array([simes(p[each]) for each in members]), q=q)
-    inner_q = q * np.count_nonzero(chosen) / len(members)
-    for each, is_chosen in zip(members, chosen, strict=True):
-        if is_chosen:
-            found[each] = benjamini_hochberg(p[each], q=inner_q)
+    for family in np.flatnonzero(chosen):
+        places = np.flatnonzero(families == family)
+        found[places] = benjamini_hochberg(p[places], q=inner_q)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.axes import MOST_DECADES
@@ -44,7 +45,8 @@ def figure_of(values, *, scale=Scale.LOG, low=None):
 
 def scatter(values):
     marks = tuple(RatioMark(value=value, ratio=1.01, name="", word="", is_significant=False) for value in values)
-    return scatter_of_ratios([RatioSide(name="b", marks=marks)], ordinate=SECONDS, base="a", are_providers=False)
+    sides = [RatioSide(name="b", marks=marks)]
+    return go.Figure(scatter_of_ratios(sides, ordinate=SECONDS, base="a", are_providers=False))
 
 
 @pytest.mark.parametrize("n", [2, 19, 30, 60])

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
@@ -45,16 +46,15 @@ def test_a_figure_has_as_many_points_as_are_allowed_and_what_changed_stays(sizes
 
 
 def test_of_too_many_certain_changes_the_largest_stay():
-    gone = replace(marks(1)[0], ratio=0.0, name="to nothing", is_significant=True)
+    gone = marks(1)[0]._replace(ratio=0.0, name="to nothing", is_significant=True)
     (side,), _ = thinned([RatioSide(name="s", marks=(*marks(40, significant=40), gone))], most=5)
     assert [mark.name for mark in side.marks] == ["to nothing", "39", "38", "37", "36"]
 
 
 def test_the_axes_carry_what_they_show_with_its_unit():
     ordinate = MetricFormat(metric="latency_s", unit="s").ordinate
-    figure = scatter_of_ratios(
-        [RatioSide(name="b", marks=marks(3, significant=1))], ordinate=ordinate, base="a", are_providers=False
-    )
+    sides = [RatioSide(name="b", marks=marks(3, significant=1))]
+    figure = go.Figure(scatter_of_ratios(sides, ordinate=ordinate, base="a", are_providers=False))
     assert figure.layout.xaxis.title.text == "Latency at a"
     assert figure.layout.xaxis.ticksuffix == "s"
     assert figure.layout.yaxis.title.text == "Ratio to the first side (lower is better)"
@@ -67,19 +67,17 @@ def test_the_axes_carry_what_they_show_with_its_unit():
     [((0.93, 1.08), ["0.9×", "0.95×", "1×", "1.05×", "1.1×"]), ((0.3, 20.0), ["0.5×", "1×", "2×", "5×", "10×", "20×"])],
 )
 def test_ratios_near_to_one_have_fine_labels(ratios, labels):
-    side = RatioSide(name="b", marks=tuple(replace(marks(1)[0], ratio=ratio) for ratio in ratios))
-    figure = scatter_of_ratios(
-        [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
-    )
+    side = RatioSide(name="b", marks=tuple(marks(1)[0]._replace(ratio=ratio) for ratio in ratios))
+    ordinate = MetricFormat(metric="latency_s", unit="s").ordinate
+    figure = go.Figure(scatter_of_ratios([side], ordinate=ordinate, base="a", are_providers=False))
     assert list(figure.layout.yaxis.ticktext) == labels
 
 
 @pytest.mark.parametrize("ratios", [(1.0,), (1.0, 1.0), (1.001, 1.0), (0.93, 1.08), (0.3, 20.0), (0.0, 1.0)])
 def test_the_axis_is_no_longer_than_its_labels_have_room_for(ratios):
-    side = RatioSide(name="b", marks=tuple(replace(marks(1)[0], ratio=ratio) for ratio in ratios))
-    axis = scatter_of_ratios(
-        [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
-    ).layout.yaxis
+    side = RatioSide(name="b", marks=tuple(marks(1)[0]._replace(ratio=ratio) for ratio in ratios))
+    ordinate = MetricFormat(metric="latency_s", unit="s").ordinate
+    axis = go.Figure(scatter_of_ratios([side], ordinate=ordinate, base="a", are_providers=False)).layout.yaxis
     low, high = axis.range
     assert all(low < math.log10(ratio) < high for ratio in ratios if ratio)
     places = [math.log10(tick) for tick in axis.tickvals]
@@ -131,7 +129,7 @@ def test_values_of_several_units_stand_on_an_axis_without_one(tmp_path, write_as
     with open_store(str(tmp_path / "units.db")) as store:
         store.ingest([tmp_path / "results"])
         props = page_props(compare_drawing_of(store, query=""), is_from_url=True)
-    assert props["figure"].layout.xaxis.title.text.startswith(title)
+    assert props["figure"]["layout"]["xaxis"]["title"]["text"].startswith(title)
     cells = [str(one.children) for part in props["rows"] for one in part._traverse() if hasattr(one, "children")]
     assert ("3" in cells) is (other == "unit")  # asv calls it so where there is none
 

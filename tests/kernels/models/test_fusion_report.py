@@ -148,3 +148,16 @@ def test_preparing_a_model_packs_every_fused_block_and_module():
     assert str(report).splitlines()[1].split()[:2] == ["blocks.0", "cpp"]
     with pytest.raises(InvalidArgument, match="implementation is 'single'"):
         fused_mlp.prepare(model, implementation="single")
+
+
+def test_layers_chosen_without_their_block_are_told_which_block_to_choose():
+    model = nn.Sequential(nn.Sequential(nn.Linear(12, 12), nn.ReLU(), nn.Linear(12, 12)), nn.Linear(12, 3))
+    report = fuse(model, include=["0.0", "1"])
+    assert not report.replaced
+    assert [(item.path, item.reason) for item in report.kept] == [
+        ("0.0", "a layer; blocks are chosen, and the one that holds it is '0'"),
+        ("1", "a layer; blocks are chosen, and the one that holds it is the model itself, ''"),
+    ]
+    with_blocks = fuse(model, include=["0", nn.Linear])
+    assert [item.path for item in with_blocks.replaced] == ["0"]
+    assert [item.path for item in with_blocks.kept] == ["1"], str(with_blocks)

@@ -48,11 +48,13 @@ def test_a_p_value_that_the_next_ones_carry_is_rejected_with_them():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_simes_lies_between_the_least_p_and_bonferroni(values):
     p = np.array(values)
-    assert p.min() - 1e-12 <= simes(p) <= min(p.min() * len(p), p.max()) + 1e-12
+    [found] = simes(p, np.zeros(len(p), dtype=np.intp))
+    assert p.min() - 1e-12 <= found <= min(p.min() * len(p), p.max()) + 1e-12
 
 
 def test_simes_by_hand():
-    assert simes(np.array([0.3, 0.01, 0.02])) == pytest.approx(0.03)
+    p, families = np.array([0.3, 0.5, 0.01, 0.02]), np.array([0, 1, 0, 0])
+    assert simes(p, families).tolist() == pytest.approx([0.03, 0.5])
 
 
 def test_points_are_judged_only_inside_surfaces_that_are_selected_and_by_the_share_of_those():

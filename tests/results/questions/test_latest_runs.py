@@ -89,5 +89,25 @@ def test_of_a_long_history_the_latest_runs_are_read_and_of_a_short_one_all(long_
     assert run_values(long_store, series_ids=ids, latest=MOST_RUNS) == whole
 
 
+def test_what_is_kept_of_the_latest_runs_is_what_a_new_question_reads(long_store, journals, tmp_path, monkeypatch):
+    ids = [row.series_id for row in all_values_at(long_store, commit=long_history_head(long_store))]
+    assert len(ids) > 4
+    whole = {one.series_id: one for one in run_values(long_store, series_ids=ids, latest=MOST_RUNS)}
+
+    def read(chosen):
+        return [whole[one] for one in chosen] == run_values(long_store, series_ids=chosen, latest=MOST_RUNS)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(history_tables, "_of_runs", None)  # all are kept
+        assert read(ids[::-1])
+    monkeypatch.setattr(history_tables, "MOST_KEPT", 3 * MOST_RUNS)
+    assert all(read(chosen) for chosen in (ids[:2], ids[1:3], ids, ids[2:]))
+    again = replace(long_history(journals)[-1], run_id="again")
+    journals.write_journals(tmp_path / "more", [again])
+    assert long_store.ingest([tmp_path / "more"]).problems == ()
+    (newest, *_) = run_values(long_store, series_ids=ids[:1], latest=MOST_RUNS)
+    assert newest.run_ids[-1] != whole[ids[0]].run_ids[-1]
+
+
 def long_history_head(store):
     return queries.commits(store)[-1].commit
