@@ -82,7 +82,7 @@ def fuse(
             settings = _settings(model, mode, policy, packs=prepare)
             plans, kept = _planned(model, chosen, settings)
         if include is not None:
-            kept += _layers_alone(model, chosen)
+            kept += _layers_alone(model, chosen, included=chosen_modules(model, include, ()))
         replaced, packed = _applied(model, plans, rows, packs=prepare and mode is Mode.INFERENCE)
     why = settings.why_packed_only
     return FusionReport(model=model, replaced=replaced, kept=tuple(kept), packed=packed, why_packed_only=why)
@@ -219,12 +219,12 @@ def _planned(model: nn.Module, chosen: set[nn.Module], settings: Settings) -> tu
     return [plans[module] for module in paths if module in plans], kept
 
 
-def _layers_alone(model: nn.Module, chosen: set[nn.Module]) -> list[Kept]:
-    """Return the layers that were chosen without the block that holds them, which is what is fused."""
+def _layers_alone(model: nn.Module, chosen: set[nn.Module], *, included: set[nn.Module]) -> list[Kept]:
+    """Return the layers that were chosen and whose block, which is what is fused, was not even included."""
     found = []
     for path, module in model.named_modules():
         holder = path.rpartition(".")[0]
-        if path and module in chosen and is_linear(module) and model.get_submodule(holder) not in chosen:
+        if path and module in chosen and is_linear(module) and model.get_submodule(holder) not in included:
             name = f"{holder!r}" if holder else "the model itself, ''"
             found.append(Kept(path=path, reason=f"a layer; blocks are chosen, and the one that holds it is {name}"))
     return found
