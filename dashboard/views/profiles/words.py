@@ -139,7 +139,7 @@ def expectations_of(call: CallView) -> list[Expectation]:
         ("Peak memory", None, profile.peak_memory_bytes, "B"),
         ("Memory allocated", None, profile.allocated_bytes, "B"),
         ("Memory freed", None, profile.freed_bytes, "B"),
-        ("Device idle between kernels", None, profile.gap_time_s, "s"),
+        ("Device idle between kernels, profiled", None, profile.gap_time_s, "s"),
     )
     return [
         _expectation(name, expected, seen, unit, are_others=OF_OPERATORS.get(name) in profile.incomparable)

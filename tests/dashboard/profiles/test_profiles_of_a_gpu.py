@@ -114,3 +114,18 @@ def test_a_device_whose_host_is_ahead_is_not_said_to_wait_for_it(changed_store, 
     told, parts = " ".join(details_of_call(drawing.call)), note_of_parts(drawing.call)
     assert ("the host is ahead of the device" in told, "the device is idle" in parts) == (is_ahead, is_ahead)
     assert ("the device waits for the host" in told, "the device waits for the host" in parts) == (not is_ahead,) * 2
+
+
+@pytest.mark.parametrize(("host_us", "name"), [(10, "the device is idle"), (62, "the device waits for the host")])
+def test_what_two_calls_whose_host_is_ahead_differ_by_is_no_waiting_for_it(changed_store, host_us, name):
+    def slower(line):
+        if line["kind"] == "timing":
+            line["host_time_s"] = host_us * 1e-6
+            line["latency_s"] += 30e-6 * (line["point"]["provider"] == "fused")
+        return line
+
+    query = "?machine=gpu-01&batch=16&provider=fused&against=eager"
+    difference = profile_drawing_of(changed_store(slower), query=query).difference
+    assert name in {part.name for part in difference.parts}
+    told = plain(difference_in_words(difference))
+    assert ("is idle" in told, "waits" in told) == (name == "the device is idle", name != "the device is idle")
