@@ -105,7 +105,9 @@ class Comparison:
         if judgement is None:
             return "one commit has been measured here, so there is none to compare it with"
         if not judgement.verdicts:
-            return "nothing was measured at both of the newest commits"
+            n_failing = len(judgement.failing)
+            failing = f"what the newest two commits both measured, {n_failing:,} series, worked at neither"
+            return failing if n_failing else "nothing was measured at both of the newest commits"
         counts = {
             "worse": len(judgement.with_outcome(Outcome.REGRESSION)),
             "failing now": len(judgement.with_outcome(Outcome.FAILED)),
