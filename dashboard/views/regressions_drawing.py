@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
-from dashboard.finding_words import change_of, range_of, title_of
+from dashboard.finding_words import largest_change_of, range_of, title_of
 from dashboard.lines import lines_from
 from dashboard.quantities import MetricFormat
 from dashboard.scales import CommitSpacing, Scale
@@ -93,7 +93,7 @@ class RegressionsDrawing:
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
         of = f" of {worst.surface.project}" if self.names_project else ""
-        return f"{n}, the heaviest {title_of(worst)}{of}, {change_of(worst)}{where}, in {range_of(worst)}"
+        return f"{n}, the heaviest {title_of(worst)}{of}, {largest_change_of(worst)}{where}, in {range_of(worst)}"
 
     @property
     def _nothing_found(self) -> str:
