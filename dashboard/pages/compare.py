@@ -20,7 +20,7 @@ from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, unbroken
+from dashboard.widgets import OnEnter, alert, by_keyboard, card, empty_graph, picture_buttons, unbroken
 from results.queries import projects
 from results.units import counted
 
@@ -66,7 +66,7 @@ def layout() -> Component:
         id=_id("contains"), label="Contains", placeholder="any benchmark …", size="xs", debounce=400, value="",
         className="axis",
     )  # fmt: skip
-    graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
+    graph = empty_graph(_id("graph"), height="420px")
     ratios = by_keyboard(graph, label="Ratio of each point to the first side", on_enter=OnEnter.NOTHING)
     return html.Div(
         [

@@ -31,7 +31,7 @@ from dashboard.views.roofline import (
 )
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, stroke
+from dashboard.widgets import OnEnter, alert, by_keyboard, card, empty_graph, picture_buttons, stroke
 from results.queries import point_choices, projects
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
     selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in SELECTED]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
-    points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
+    points = empty_graph(_id("graph"), height=f"{HEIGHT}px")
     graph = by_keyboard(points, label="Roofline", on_enter=OnEnter.CHOOSES)
     picked = html.P("A click on a point leads to its profile.", id=_id("picked"), className="detail")
     return html.Div(
