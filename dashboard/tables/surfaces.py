@@ -14,7 +14,7 @@ from dashboard.widgets import command_code, sparkline
 from results.judgement.verdicts import Outcome
 from results.printable import printable_line
 from results.rows import left_out_in_words, parameters_in_words
-from results.units import change_in_words
+from results.units import change_in_words, counted
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -74,7 +74,8 @@ class ChangedSurface:
 class Comparison:
     """What the newest commit of a project changed on one machine. judgement: None where one commit is all there is.
 
-    n_beside: measured commits of other branches, which are not looked at.
+    n_beside: measured commits of other branches, which are not looked at. n_skipped: commits between the two, which
+    measured nothing that the newest did.
     """
 
     project: str
@@ -84,6 +85,7 @@ class Comparison:
     judgement: Judgement | None
     surfaces: tuple[ChangedSurface, ...]
     n_beside: int = 0
+    n_skipped: int = 0
 
     @property
     def tone(self) -> Tone:
@@ -169,6 +171,8 @@ def commits_of(comparison: Comparison) -> Component:
     parts: list[Component | str] = _commit(comparison.head)
     if comparison.base is not None:
         parts.append(html.Span([" against ", *_commit(comparison.base)], className="against"))
+    if n := comparison.n_skipped:
+        parts.append(f"; {counted(n, 'commit')} between measured nothing that the newest did")
     if left_out := left_out_in_words(comparison.n_beside):
         parts.append(f"; {left_out}")
     return html.P(parts, className="detail")
