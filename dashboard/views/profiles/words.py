@@ -49,6 +49,10 @@ def answer_of_call(call: CallView) -> str:
     share = percent(largest.time_s / whole_s)
     if largest.part in {Part.WAITING, Part.IDLE}:
         return f"{time}: for {share} of it {largest.part}"
+    if largest.part is Part.FLOOR:
+        work = WORK.get(row.bound or "")
+        least = f"the least time that its {work} can take" if work else "the least time that the machine allows"
+        return f"{time}: {share} of it is the floor, {least}"
     return f"{time}: {share} {name_of_part(largest, call.parts, row)}"
 
 
