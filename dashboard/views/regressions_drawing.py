@@ -23,7 +23,7 @@ from dashboard.views.regressions_choice import (
 from dashboard.views.url import ALL
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
-from results.judgement.changes.from_histories import LEAST_VALUES
+from results.judgement.changes.ranked import LEAST_VALUES
 from results.queries import commits, history_of, places, taken_back_of
 from results.rows import beside_among, left_out_in_words
 from results.units import FACTOR_FROM, counted
