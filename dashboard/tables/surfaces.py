@@ -170,9 +170,9 @@ def commits_of(comparison: Comparison) -> Component:
     """Build the line that names the two commits."""
     parts: list[Component | str] = _commit(comparison.head)
     if comparison.base is not None:
-        parts.append(html.Span([" against ", *_commit(comparison.base)], className="against"))
-    if n := comparison.n_skipped:
-        parts.append(f"; {counted(n, 'commit')} between measured nothing that the newest did")
+        n = comparison.n_skipped
+        skipped = [f"; {counted(n, 'commit')} between measured nothing that the newest did"] if n else []
+        parts.append(html.Span([" against ", *_commit(comparison.base), *skipped], className="against"))
     if left_out := left_out_in_words(comparison.n_beside):
         parts.append(f"; {left_out}")
     return html.P(parts, className="detail")
