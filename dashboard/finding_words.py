@@ -41,6 +41,11 @@ def change_of(finding: Finding) -> str:
     return "from 0" if finding.ratio is None else change_in_words(finding.ratio)
 
 
+def largest_change_of(finding: Finding) -> str:
+    """Write the change as `change_of` does, and that it is the largest where several points changed."""
+    return f"{'up to ' if len(finding.points) > 1 and finding.ratio is not None else ''}{change_of(finding)}"
+
+
 def range_of(finding: Finding) -> str:
     """Write the range of commits that the cause lies in, as git does, with how many of them nobody measured."""
     between = f"{(finding.last_good or '')[:8]}..{finding.first_bad[:8]}"

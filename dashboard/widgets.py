@@ -26,12 +26,22 @@ SPARKLINE_WIDTH, SPARKLINE_HEIGHT = 96, 24
 NEUTRAL = "#868e96"
 # A picture in an img element cannot take the style sheet's colours; these are readable on light and on dark.
 TONE_COLOURS = {"bad": "#e03131", "good": "#2f9e44"}
+CLEAR = "rgba(0,0,0,0)"
 GRAPH_CONFIG: dcc.Graph.Config = {
     "displaylogo": False,
     "responsive": True,
     # Named one by one: of the others, one sends the figure to a company and one saves it without title and legend.
     "modeBarButtons": [["zoom2d", "pan2d", "resetScale2d"]],
 }
+
+
+def empty_graph(component_id: str, *, height: str) -> dcc.Graph:
+    """Build a chart before anything is drawn: without the axes that plotly would number from -1 to 6."""
+    hidden = {"visible": False}
+    layout = {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
+    return dcc.Graph(
+        id=component_id, figure={"data": [], "layout": layout}, config=GRAPH_CONFIG, style={"height": height}
+    )
 
 
 def alert(problems: Sequence[str]) -> list[Component]:

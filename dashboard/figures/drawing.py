@@ -245,6 +245,8 @@ def _x_axis(chart: Chart, *, is_shared: bool) -> dict[str, object]:
     return {
         "type": "log", "title": {**TITLE, "text": "Batch, rows"}, "tickmode": "array",
         "tickvals": batches, "ticktext": [str(batch) for batch in batches],
+        # At an angle between, plotly leaves out labels that have room upright.
+        "autotickangles": [0, 90],
         "range": [math.log10(min(batches)) - 0.1, math.log10(max(batches)) + 0.1] if batches else None,
     }  # fmt: skip
 

@@ -34,6 +34,7 @@ INK = "#20242a"
 BAR_HEIGHT, FRAME_HEIGHT = 40, 78
 LEAST_LABELLED = 0.06  # share of the axis: narrower bars are named in the key and by hovering
 MOST_WITHIN = 5
+MOST_TICKS = 4  # each bar says its time, and on a narrow page half is left for them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +138,7 @@ def _layout(bars: Sequence[TimeBar]) -> dict[str, object]:
         "xaxis": {
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "ticksuffix": "s", "tickformat": "~s",
             "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True,
+            "tickangle": 0, "nticks": MOST_TICKS,
         },
         "yaxis": {
             "type": "category", "categoryorder": "array", "categoryarray": [bar.label for bar in bars][::-1],

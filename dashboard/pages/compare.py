@@ -20,7 +20,7 @@ from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, unbroken
+from dashboard.widgets import OnEnter, alert, by_keyboard, card, empty_graph, picture_buttons, unbroken
 from results.queries import projects
 from results.store import gc_paused
 from results.units import counted
@@ -67,7 +67,7 @@ def layout() -> Component:
         id=_id("contains"), label="Contains", placeholder="any benchmark …", size="xs", debounce=400, value="",
         className="axis",
     )  # fmt: skip
-    graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
+    graph = empty_graph(_id("graph"), height="420px")
     ratios = by_keyboard(graph, label="Ratio of each point to the first side", on_enter=OnEnter.NOTHING)
     return html.Div(
         [
@@ -81,7 +81,7 @@ def layout() -> Component:
                           html.Div(id=_id("means"))], className="card"),
             html.Div([
                 card([html.H2("Ratio of each point to the first side"), html.Span(id=_id("note"), className="note")],
-                     ratios, picture_buttons(csv_id=_id("csv"))),
+                     html.Div(ratios, id=_id("chart")), picture_buttons(csv_id=_id("csv"))),
                 card([html.H2("Points, the largest change first")], html.Div(id=_id("rows"))),
             ], id=_id("found"), className="pair stays"),
         ],
@@ -157,6 +157,7 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "answer": unbroken(f"{_answer(drawing)}."),
         "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
         "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
+        "chart": {} if any(one and one.ratio for row in drawing.rows for one in row.ratios) else {"display": "none"},
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
@@ -274,6 +275,7 @@ OUTPUTS = {
     "answer": Output(_id("answer"), "children"),
     "means": Output(_id("means"), "children"),
     "found": Output(_id("found"), "style"),
+    "chart": Output(_id("chart"), "style"),
     "note": Output(_id("note"), "children"),
     "figure": Output(_id("graph"), "figure"),
     "csv": Output(_id("csv"), "href"),

@@ -34,7 +34,7 @@ from dashboard.views.explore_drawing import (
     note_of_lines,
 )
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, labelled_stroke, picture_buttons
+from dashboard.widgets import OnEnter, alert, at_end, by_keyboard, card, empty_graph, labelled_stroke, picture_buttons
 from results.queries import benchmark_names, history_of, projects
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def layout() -> Component:
     ]  # fmt: skip
     commit = card_select(component_id=id_of("commit"), label="Commit", is_wide=True)
     switches = [switch("spacing", component_id=id_of("spacing")), switch("batch_scale", component_id=id_of("scale"))]
-    curves = dcc.Graph(id=id_of("graph"), config=GRAPH_CONFIG, style={"height": GRAPH_HEIGHT})
+    curves = empty_graph(id_of("graph"), height=GRAPH_HEIGHT)
     graph = by_keyboard(curves, label="Chart over commits", on_enter=OnEnter.CHOOSES)
     panels = html.Div(id=id_of("panels"), className="panels wide")
     # Many lines have a legend that scrolls, which a keyboard must reach.

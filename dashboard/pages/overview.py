@@ -182,7 +182,7 @@ def flip_cards(found: Sequence[str], *, project: str = ALL) -> list[Component]:
     more = dcc.Link("Shape by shape on the page Regressions", href=_regressions(project), className="link")
     lines = [html.Li(one) for one in found[:MOST_FLIPS]]
     if len(found) > MOST_FLIPS:
-        lines.append(html.Li(f"… and {len(found) - MOST_FLIPS:,} earlier ones", className="dimmed"))
+        lines.append(html.Li(f"… and {len(found) - MOST_FLIPS:,} more, since no later commits", className="dimmed"))
     return [
         card([html.H3("Another provider is the fastest now"), note, at_end(more)], html.Ul(lines, className="surfaces"))
     ]

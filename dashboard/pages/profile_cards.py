@@ -12,7 +12,7 @@ from dashboard.sweep_axes import AXES
 from dashboard.tables.grids import grid_slot
 from dashboard.tables.profiles import KERNEL_COLUMNS, OPERATOR_COLUMNS, RUNTIME_COLUMNS
 from dashboard.views.projects import PROJECT_AXIS
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, picture_buttons
+from dashboard.widgets import OnEnter, at_end, by_keyboard, card, empty_graph, picture_buttons
 from results.queries import StackKind
 
 if TYPE_CHECKING:
@@ -148,5 +148,5 @@ def _graph_card(title: Sequence[Component], *, name: str, label: str, key: Mappi
 
 
 def _graph(name: str, *, label: str) -> Component:
-    graph = dcc.Graph(id=page_id(name), config=GRAPH_CONFIG, style={"height": "200px"})
+    graph = empty_graph(page_id(name), height="200px")
     return by_keyboard(graph, label=label, on_enter=OnEnter.NOTHING)

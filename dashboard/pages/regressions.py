@@ -25,7 +25,7 @@ from dashboard.views.feed import atom_from
 from dashboard.views.regressions_choice import LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
 from dashboard.views.url import ALL
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons, unbroken
+from dashboard.widgets import OnEnter, alert, at_end, by_keyboard, card, empty_graph, picture_buttons, unbroken
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def layout() -> Component:
         id=_id("contains"), label="Contains", placeholder="any benchmark …", size="xs", debounce=400, value="",
         className="axis",
     )  # fmt: skip
-    graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "300px"})
+    graph = empty_graph(_id("graph"), height="300px")
     curve = by_keyboard(graph, label="Values over commits", on_enter=OnEnter.NOTHING)
     feed = html.A("Atom feed", id=_id("feed"), href=f"{PAGE.path}.xml", className="link")
     csv = html.A("CSV", id=_id("csv"), href=f"{PAGE.path}.csv", download="", title="Save the findings as CSV")

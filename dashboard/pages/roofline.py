@@ -31,7 +31,7 @@ from dashboard.views.roofline import (
 )
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, stroke
+from dashboard.widgets import OnEnter, alert, by_keyboard, card, empty_graph, picture_buttons, stroke
 from results.queries import point_choices, projects
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
     selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in SELECTED]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
-    points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
+    points = empty_graph(_id("graph"), height=f"{HEIGHT}px")
     graph = by_keyboard(points, label="Roofline", on_enter=OnEnter.CHOOSES)
     picked = html.P("A click on a point leads to its profile.", id=_id("picked"), className="detail")
     return html.Div(
@@ -65,10 +65,12 @@ def layout() -> Component:
                       html.Span(id=_id("facts"), className="facts")], className="bar legend"),
             html.Div(id=_id("problems"), className="problems"),
             html.Section(id=_id("answer"), className="card"),
-            card([html.H2("Roofline"), html.Span("larger marks are larger batches", className="dimmed")],
-                 html.Div(id=_id("note"), className="note"), graph, picked, picture_buttons(csv_id=_id("csv"))),
-            card([html.H2("Points"), html.Span(id=_id("points-note"), className="dimmed")],
-                 grid_slot(_id("points"), label="Points and their roofs")),
+            html.Div([
+                card([html.H2("Roofline"), html.Span("larger marks are larger batches", className="dimmed")],
+                     html.Div(id=_id("note"), className="note"), graph, picked, picture_buttons(csv_id=_id("csv"))),
+                card([html.H2("Points"), html.Span(id=_id("points-note"), className="dimmed")],
+                     grid_slot(_id("points"), label="Points and their roofs")),
+            ], id=_id("found"), className="page"),
         ],
         className="page",
     )  # fmt: skip
@@ -147,6 +149,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
         "facts": " · ".join(_facts(view, settled)),
         "problems": alert(view.problems),
         "answer": _answer(view),
+        "found": {} if view.points else HIDDEN,
         "note": note_of_roofline(view),
         "figure": roofline_figure(view.points, peak=view.peak, dtype=view.dtype, keeps_zoom_of=_zoom_key(view)),
         "csv": f"{PAGE.path}.csv{view.query}",
@@ -190,6 +193,7 @@ def _id(name: str) -> str:
     return f"roofline-{name}"
 
 
+HIDDEN = {"display": "none"}
 PICKED = (*(axis.name for axis in SELECTED), "commit", "providers")
 INPUTS = {
     "search": Input(_id("url"), "search"),
@@ -207,6 +211,7 @@ OUTPUTS = {
     "facts": Output(_id("facts"), "children"),
     "problems": Output(_id("problems"), "children"),
     "answer": Output(_id("answer"), "children"),
+    "found": Output(_id("found"), "style"),
     "note": Output(_id("note"), "children"),
     "figure": Output(_id("graph"), "figure"),
     "csv": Output(_id("csv"), "href"),

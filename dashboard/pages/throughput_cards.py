@@ -17,7 +17,7 @@ from dashboard.views.throughput.drawing import batch_chart_of, panel_charts_of
 from dashboard.views.throughput.notes import note_of_beside, note_of_commit
 from dashboard.views.throughput.sides import MOST_SIDES
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, empty_graph, picture_buttons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +161,7 @@ def _graph_card(
     above: Sequence[Component] = (),
     below: Sequence[Component] = (),
 ) -> Component:
-    curves = dcc.Graph(id=id_of(f"{name}-graph"), config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
+    curves = empty_graph(id_of(f"{name}-graph"), height=CURVES_HEIGHT)
     graph = by_keyboard(curves, label=label, on_enter=OnEnter.CHOOSES)
     note = html.Div(id=id_of(f"{name}-note"), className="note")
     saving = picture_buttons(csv_id=id_of(f"{name}-card-csv"))

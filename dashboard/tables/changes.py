@@ -43,6 +43,7 @@ WORDS = {
     Outcome.UNCHANGED: "without a difference",
 }
 WORDS_OF_TIME = {**WORDS, Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
+PLURALS = {"fails now": "fail now", "works again": "work again"}
 MOST_ROWS = 30
 # Relative; a change that is further from its own before and after looks like a mistake unless it is explained.
 CONTRADICTION = 0.01
@@ -57,7 +58,9 @@ def counts_of(judgement: Judgement) -> str:
     words = Counter(
         word_of(verdict) for outcome in (*ORDER, Outcome.UNCHANGED) for verdict in judgement.with_outcome(outcome)
     )
-    return ", ".join(f"{n} {word}" for word, n in words.items()) or "nothing was measured at both commits"
+    if not words:
+        return "nothing worked at either commit" if judgement.failing else "nothing was measured at both commits"
+    return ", ".join(f"{n:,} {PLURALS.get(word, word) if n > 1 else word}" for word, n in words.items())
 
 
 def summary_of(judgement: Judgement) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard.finding_words import change_of, kind_of, machine_of, range_of, since_of, title_of
+from dashboard.finding_words import change_of, kind_of, largest_change_of, machine_of, range_of, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
 from results.units import change_interval_in_words, counted, visible_from
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
 
 HEADINGS = (
-    ("", "course"), ("Benchmark", ""), ("Change", "number"), ("Points", "number"), ("Since", "since"), ("Cause", ""),
-    ("State", ""),
+    ("", "course"), ("Benchmark", ""), ("Largest change", "number"), ("Points", "number"), ("Since", "since"),
+    ("Cause", ""), ("State", ""),
 )  # fmt: skip
 MOST_ROWS = 40
 MOST_VALUES = 60  # of a sparkline
@@ -92,7 +92,7 @@ def _line(found: RankedFinding, *, link: str, names_project: bool) -> Component:
             html.Span(
                 [
                     dcc.Link(title_of(finding), href=link),
-                    html.Span(f" {change_of(finding)}", className=f"tone {kind}"),
+                    html.Span(f" {largest_change_of(finding)}", className=f"tone {kind}"),
                     f"{points}, since {since_of(found)} ({finding.state}), on {machine}",
                 ]
             ),

@@ -14,7 +14,7 @@ from dashboard.widgets import command_code, sparkline
 from results.judgement.verdicts import Outcome
 from results.printable import printable_line
 from results.rows import left_out_in_words, parameters_in_words
-from results.units import change_in_words
+from results.units import change_in_words, counted
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -74,7 +74,8 @@ class ChangedSurface:
 class Comparison:
     """What the newest commit of a project changed on one machine. judgement: None where one commit is all there is.
 
-    n_beside: measured commits of other branches, which are not looked at.
+    n_beside: measured commits of other branches, which are not looked at. n_skipped: commits between the two, which
+    measured nothing that the newest did.
     """
 
     project: str
@@ -84,6 +85,7 @@ class Comparison:
     judgement: Judgement | None
     surfaces: tuple[ChangedSurface, ...]
     n_beside: int = 0
+    n_skipped: int = 0
 
     @property
     def tone(self) -> Tone:
@@ -105,7 +107,9 @@ class Comparison:
         if judgement is None:
             return "one commit has been measured here, so there is none to compare it with"
         if not judgement.verdicts:
-            return "nothing was measured at both of the newest commits"
+            n_failing = len(judgement.failing)
+            failing = f"what the newest two commits both measured, {n_failing:,} series, worked at neither"
+            return failing if n_failing else "nothing was measured at both of the newest commits"
         counts = {
             "worse": len(judgement.with_outcome(Outcome.REGRESSION)),
             "failing now": len(judgement.with_outcome(Outcome.FAILED)),
@@ -166,7 +170,9 @@ def commits_of(comparison: Comparison) -> Component:
     """Build the line that names the two commits."""
     parts: list[Component | str] = _commit(comparison.head)
     if comparison.base is not None:
-        parts.append(html.Span([" against ", *_commit(comparison.base)], className="against"))
+        n = comparison.n_skipped
+        skipped = [f"; {counted(n, 'commit')} between measured nothing that the newest did"] if n else []
+        parts.append(html.Span([" against ", *_commit(comparison.base), *skipped], className="against"))
     if left_out := left_out_in_words(comparison.n_beside):
         parts.append(f"; {left_out}")
     return html.P(parts, className="detail")

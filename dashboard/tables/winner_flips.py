@@ -87,7 +87,7 @@ def flips_table(flips: Sequence[WinnerFlip]) -> list[Component]:
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     table = html.Table([html.Thead(head), html.Tbody([_flip(one) for one in flips[:MOST_FLIPS]])], className="winners")
     rest = len(flips) - MOST_FLIPS
-    more = [html.P(f"… and {counted(rest, 'shape')} more, the flips of which are older", className="dimmed")]
+    more = [html.P(f"… and {counted(rest, 'shape')} more, since no later commits", className="dimmed")]
     note = html.Span("certain before and since, the latest first", className="dimmed")
     return [
         card(

@@ -1,4 +1,4 @@
-"""Comparison of the newest two commits on each machine."""
+"""Comparison of the newest commit on each machine with the one before that measured the same."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from results.store import Store
 
 MOST_SURFACES = 6
+MOST_BASES = 6
+"""Commits before the newest that are asked for one that measured what it did: parts of a sweep may take turns."""
 # Of a change that is drawn as a sparkline.
 MOST_VALUES = 60
 
@@ -24,6 +26,7 @@ MOST_VALUES = 60
 def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Comparison, ...]:
     """Compare the newest two commits of each project's main line on each machine; `commits` come oldest first.
 
+    Where those two measured nothing in common, the one before them is taken that did, of the newest MOST_BASES.
     First come the machines on which something got worse, then those where that is in doubt.
     """
     measured: dict[tuple[str, str], list[CommitRow]] = {}
@@ -37,10 +40,15 @@ def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Compa
 def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitRow]) -> Comparison:
     beside = beside_among(rows)
     line = [row for row in rows if row.commit not in beside]
-    head, base = line[-1], line[-2] if len(line) > 1 else None
-    judgement = None
-    if base is not None:
-        judgement = judged_commits(store, base=base.commit, head=head.commit, project=project, machine=machine)
+    head, earlier = line[-1], line[-2 : -2 - MOST_BASES : -1]
+    base, judgement, n_skipped = earlier[0] if earlier else None, None, 0
+    for number, row in enumerate(earlier):
+        found = judged_commits(store, base=row.commit, head=head.commit, project=project, machine=machine)
+        # What failed at both was measured at both.
+        if judgement is None or found.verdicts or found.failing:
+            base, judgement, n_skipped = row, found, number
+        if judgement.verdicts or judgement.failing:
+            break
     surfaces = surfaces_of(judgement) if judgement else []
     return Comparison(
         project=project,
@@ -50,6 +58,7 @@ def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitR
         judgement=judgement,
         surfaces=tuple(_with_courses(store, surfaces, without=beside)),
         n_beside=len(beside),
+        n_skipped=n_skipped,
     )
 
 

@@ -199,7 +199,10 @@ def answer_of_changes(drawing: ExploreDrawing) -> str:
     if drawing.judgement is None:
         note = note_of_changes(drawing) or "nothing measured for this choice"
         return f"{name}: {note.removeprefix(f'{label} ')}"
-    return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
+    base, head = drawing.judgement.base_commit[:10], drawing.judgement.head_commit[:10]
+    # What is said of both commits has both behind it.
+    where = f" at {head}" if drawing.judgement.verdicts else f", {base} and {head}"
+    return f"{name}: {counts_of(drawing.judgement)}{where}"
 
 
 def note_of_changes(drawing: ExploreDrawing) -> str:

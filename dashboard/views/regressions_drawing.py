@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
-from dashboard.finding_words import change_of, range_of, title_of
+from dashboard.finding_words import largest_change_of, range_of, title_of
 from dashboard.lines import lines_from
 from dashboard.quantities import MetricFormat
 from dashboard.scales import CommitSpacing, Scale
@@ -23,6 +23,7 @@ from dashboard.views.regressions_choice import (
 from dashboard.views.url import ALL
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
+from results.judgement.changes.ranked import LEAST_VALUES
 from results.queries import commits, history_of, places, taken_back_of
 from results.rows import beside_among, left_out_in_words
 from results.units import FACTOR_FROM, counted
@@ -87,17 +88,29 @@ class RegressionsDrawing:
     def answer(self) -> str:
         """Answer in a sentence: how many, and the heaviest."""
         if not self.found:
-            is_first = replace(self.choice, finding=None) == RegressionsChoice()
-            n_unknown = sum(n for label, _, n in self.lists if label == _UNKNOWN)
-            of_others = f"; of {counted(n_unknown, 'finding')} nobody said which way is worse" if n_unknown else ""
-            if self.n_commits == 1 and self.choice.machine != ALL:
-                return f"No finding yet: one commit has been measured on {self.choice.machine}"
-            return f"No open regression{of_others}" if is_first else "No finding matches this choice"
+            return self._nothing_found
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
         of = f" of {worst.surface.project}" if self.names_project else ""
-        return f"{n}, the heaviest {title_of(worst)}{of}, {change_of(worst)}{where}, in {range_of(worst)}"
+        return f"{n}, the heaviest {title_of(worst)}{of}, {largest_change_of(worst)}{where}, in {range_of(worst)}"
+
+    @property
+    def _nothing_found(self) -> str:
+        """Answer where no finding is listed: that there is none at the chosen place, or that the choice takes none."""
+        choice = self.choice
+        if self.n_commits == 1 and choice.machine != ALL:
+            return f"No finding yet: one commit has been measured on {choice.machine}"
+        if replace(choice, finding=None) != RegressionsChoice(project=choice.project, machine=choice.machine):
+            return "No finding matches this choice"
+        n_unknown = sum(n for label, _, n in self.lists if label == _UNKNOWN)
+        of_others = f"; of {counted(n_unknown, 'finding')} nobody said which way is worse" if n_unknown else ""
+        is_short = 0 < self.n_commits < LEAST_VALUES
+        commits_here = "one commit is" if self.n_commits == 1 else f"{self.n_commits} commits are"
+        short = f"; {commits_here} too few to find a change of a time in: Overview compares two" if is_short else ""
+        of = "" if choice.project == ALL else f" of {choice.project}"
+        on = "" if choice.machine == ALL else f" on {choice.machine}"
+        return f"No open regression{of}{on}{of_others}{short}"
 
 
 def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:

@@ -18,6 +18,7 @@ from dashboard.views.projects import (
     settled_in_project,
     shown_project,
 )
+from dashboard.views.throughput.answer import NO_PROVIDER
 from dashboard.views.url import LATEST, commit_of, unknown_parameters
 from results.queries import ceilings_of, commits, latest_points, point_choices
 from results.units import counted, percent, si
@@ -127,7 +128,11 @@ def query_of(
 def answer_of_roofline(view: RooflineView) -> str:
     """Write which provider comes nearest to its roof, at how many of its points the machine is used well."""
     if not view.points:
-        return "No point with a known amount of work was measured here with this choice"
+        if view.providers:
+            return NO_PROVIDER.sentence
+        # Of a point without a value it is not asked how much work it is.
+        what = "has a value" if view.n_without else "was measured here"
+        return f"No point {what} with this choice"
     known = [one for one in view.points if one.share is not None]
     if not known:
         best = max(view.points, key=lambda one: one.flop_per_s)

@@ -42,6 +42,9 @@ def count_unordered(commits: Iterable[tuple[int | None, datetime | None]]) -> in
 
     commits: position, None without a repository, and date of each.
     """
+    commits = tuple(commits)
+    if len(commits) < 2:
+        return 0
     dates = Counter(date for position, date in commits if position is None)
     return sum(n for date, n in dates.items() if date is None or n > 1)
 

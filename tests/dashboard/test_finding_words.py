@@ -9,12 +9,13 @@ import pytest
 from dashboard.figures.change_points import LEAST_APART, with_change_points
 from dashboard.figures.chart import Across, ChangePoint, Chart
 from dashboard.figures.notes import cut_short, escaped
-from dashboard.finding_words import title_of
+from dashboard.finding_words import change_of, largest_change_of, title_of
 from dashboard.quantities import MetricFormat, Ordinate
 from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import answer_of_changes, explore_drawing_of
 from dashboard.views.judged_histories import judged_histories
+from dashboard.views.regressions_drawing import regressions_drawing_of
 from dashboard.widgets import TONE_COLOURS, unbroken
 from results.store import open_store
 from tests.made_findings import judgement
@@ -84,3 +85,14 @@ def test_no_name_turns_the_words_around_it_around(tmp_path, write_asv_run):
 
 def test_a_number_and_its_sign_stay_in_one_line_of_a_large_answer():
     assert unbroken("mean +2.0 %, from × 20.5 to ÷ 3") == "mean +2.0\xa0%, from ×\xa020.5 to ÷\xa03"
+
+
+def test_of_several_points_that_changed_the_one_size_told_is_said_to_be_the_largest(planted):
+    drawing = regressions_drawing_of(planted, query="")
+    finding = drawing.found[0].finding
+    assert len(finding.points) > 1
+    assert largest_change_of(finding) == f"up to {change_of(finding)}"
+    assert largest_change_of(finding) in drawing.answer
+    alone = replace(finding, points=finding.points[:1])
+    assert largest_change_of(alone) == change_of(alone)
+    assert largest_change_of(replace(finding, ratio=None)) == "from 0"

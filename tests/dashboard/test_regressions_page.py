@@ -116,6 +116,17 @@ def test_without_a_regression_the_answer_counts_what_may_be_one(planted, n, answ
     assert replace(drawing, found=(), lists=lists).answer == answer
 
 
+def test_a_place_without_a_regression_is_named_and_that_its_history_is_short(journal_store, journals):
+    sweeps = [*journals.history(4, operations=("mlp",)), *journals.history(9, operations=("mlp",), machine="bench-02")]
+    store = journal_store(sweeps)
+    answers = [regressions_drawing_of(store, query=f"?machine={name}").answer for name in ("bench-01", "bench-02")]
+    assert answers == [
+        "No open regression on bench-01; 4 commits are too few to find a change of a time in: Overview compares two",
+        "No open regression on bench-02",
+    ]
+    assert regressions_drawing_of(store, query="?machine=bench-01&state=all").answer == "No finding matches this choice"
+
+
 def test_a_selector_changes_the_list_and_forgets_the_finding(planted):
     picked = {
         "project": ALL,

@@ -75,12 +75,14 @@ def explained_in_words(explanation: Explanation | None, difference: ProfileDiffe
 
 
 def _waiting(difference: ProfileDifference, *, least_s: float) -> tuple[float, str] | None:
-    """Return how much longer or less a device waits for the host, and that in words; None where it hardly differs."""
-    change_s = next((part.change_s for part in difference.parts if part.name == Part.WAITING), 0.0)
-    if abs(change_s) < least_s or not change_s:
+    """Return how much longer or less a device waits or is idle, and that in words; None where it hardly differs."""
+    part = next((one for one in difference.parts if one.name in {Part.WAITING, Part.IDLE}), None)
+    if part is None or abs(part.change_s) < least_s or not part.change_s:
         return None
-    how = "longer" if change_s > 0 else "less"
-    return abs(change_s), f"the device waits {si(abs(change_s), 's')} {how} for the host"
+    how = "longer" if part.change_s > 0 else "less"
+    time = f"{si(abs(part.change_s), 's')} {how}"
+    words = f"waits {time} for the host" if part.name == Part.WAITING else f"is idle {time}, though the host is ahead"
+    return abs(part.change_s), f"the device {words}"
 
 
 def title_of(point: PointRow, *, than: PointRow) -> str:

@@ -49,6 +49,10 @@ def answer_of_call(call: CallView) -> str:
     share = percent(largest.time_s / whole_s)
     if largest.part in {Part.WAITING, Part.IDLE}:
         return f"{time}: for {share} of it {largest.part}"
+    if largest.part is Part.FLOOR:
+        work = WORK.get(row.bound or "")
+        least = f"the least time that its {work} can take" if work else "the least time that the machine allows"
+        return f"{time}: {share} of it is the floor, {least}"
     return f"{time}: {share} {name_of_part(largest, call.parts, row)}"
 
 
@@ -139,7 +143,7 @@ def expectations_of(call: CallView) -> list[Expectation]:
         ("Peak memory", None, profile.peak_memory_bytes, "B"),
         ("Memory allocated", None, profile.allocated_bytes, "B"),
         ("Memory freed", None, profile.freed_bytes, "B"),
-        ("Device idle between kernels", None, profile.gap_time_s, "s"),
+        ("Device idle between kernels, profiled", None, profile.gap_time_s, "s"),
     )
     return [
         _expectation(name, expected, seen, unit, are_others=OF_OPERATORS.get(name) in profile.incomparable)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.changes.control import by_commit
+from results.judgement.changes.from_histories import LEAST_VALUES
 from results.judgement.findings import FindingState
 from results.metrics import SWEEP_METRICS
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from results.judgement.changes.from_histories import PlaceChanges
     from results.judgement.findings import Finding
     from results.rows import HistoryRun, HistoryTable, SeriesRow
+
+__all__ = ["LEAST_VALUES", "RankedFinding", "ranked_findings", "uid_of", "weight_of"]
 
 MOST_SIZE = math.log(100)  # a larger factor is no worse: nobody overlooks it
 OF_SUSPICION = 0.5  # how certain a single measurement is

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from results.judgement.explanation.comparison import OUTSIDE, REST, WAITING
+from results.judgement.explanation.comparison import IDLE, OUTSIDE, REST, WAITING
 from results.judgement.explanation.difference import RowKind, RowPlace
 from results.kernel_names import SPLIT_K, decoded
 from results.units import alike, figures, with_prefix
@@ -82,7 +82,7 @@ def _compilation(quantities: Iterable[Quantity], difference: ProfileDifference) 
             before = f"{figures(base)} at the base" if base else "none at the base"
             calls = "every call" if head >= 1 else "some calls"
             words = f"recompilation: torch.compile compiles in {calls} ({figures(head)} a call, {before})"
-            beside_s = sum(part.change_s for part in difference.parts if part.name in {OUTSIDE, WAITING, REST})
+            beside_s = sum(part.change_s for part in difference.parts if part.name in {OUTSIDE, WAITING, IDLE, REST})
             # How much of it is the compiler's, no profile tells.
             words += ", with more time beside what computes" if beside_s > 0 else ""
             return [Cause(kind=CauseKind.COMPILATION, words=words, change_s=beside_s or None, is_exact=True)]

@@ -33,7 +33,7 @@ LEAST_OF_ROW = 0.1
 """Smallest relative change of a row that is one: a profile is the mean of three calls."""
 LEAST_OF_WHOLE = 0.02
 """Smallest change of a row, as a share of the larger latency, that is one."""
-OUTSIDE, WAITING, REST = "outside operators", "the device waits for the host", "rest"
+OUTSIDE, WAITING, IDLE, REST = "outside operators", "the device waits for the host", "the device is idle", "rest"
 _KINDS = list(RowKind)
 _ROUNDING = 1e-13  # of sums of floating-point numbers, as a share of the whole
 
@@ -206,7 +206,7 @@ def _parts(base: ProfiledCall, head: ProfiledCall, working: Sequence[DifferenceR
         _beside(call, sum(row_s))
         for call, row_s in ((base, [row.base_s for row in working]), (head, [row.head_s for row in working]))
     ]
-    parts.append(DifferencePart(name=WAITING if base.is_on_device else OUTSIDE, base_s=beside[0], head_s=beside[1]))
+    parts.append(DifferencePart(name=_name_beside(base, head), base_s=beside[0], head_s=beside[1]))
     parts.append(
         DifferencePart(
             name=REST,
@@ -224,6 +224,13 @@ def _rest(whole_s: float, parts_s: Sequence[float]) -> float:
 
 def _part_name(row: DifferenceRow) -> str:
     return row.name if row.before is None else f"{row.before} → {row.name}"
+
+
+def _name_beside(base: ProfiledCall, head: ProfiledCall) -> str:
+    """Name the time of `_beside`: a device does not wait for a host that is ahead of it in both calls."""
+    if not base.is_on_device:
+        return OUTSIDE
+    return IDLE if base.point.is_host_ahead and head.point.is_host_ahead else WAITING
 
 
 def _beside(call: ProfiledCall, working_s: float) -> float:

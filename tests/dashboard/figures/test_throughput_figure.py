@@ -73,6 +73,8 @@ def test_batches_stand_on_a_logarithmic_axis_with_a_tick_each(point):
     figure = draw(chart_over_batch([point(batch=batch) for batch in (64, 1, 16)], quantity=Quantity.LATENCY))
     assert figure.layout.xaxis.type == "log"
     assert list(figure.layout.xaxis.tickvals) == [1, 16, 64]
+    # At 30°, as plotly would have it, 512 beside 256 is left out of a narrow chart.
+    assert list(figure.layout.xaxis.autotickangles) == [0, 90]
     assert line_of(figure, "eager").x == (1, 16, 64)
 
 

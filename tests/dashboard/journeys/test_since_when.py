@@ -53,6 +53,12 @@ def test_the_overview_says_how_many_shapes_lead_otherwise_since_when(flipped, jo
     assert flip_cards([]) == flips_table([]) == []
 
 
+def test_what_is_left_out_of_many_flips_of_one_commit_is_not_called_older(flipped):
+    flips = winner_flips_of(flipped) * 10
+    assert "… and 8 shapes more, since no later commits" in text_of(flips_table(flips))
+    assert "… and 14 more, since no later commits" in text_of(flip_cards([f"line {one}" for one in range(20)]))
+
+
 def test_the_answer_of_a_shape_says_the_same(flipped, journals):
     drawing = throughput_drawing_of(flipped, query="?operation=mlp&batch=16&hidden=256")
     answer = answer_from(drawing.by_batch, batch=16, over_commits=drawing.up_to_answer)

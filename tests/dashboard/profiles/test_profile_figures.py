@@ -153,3 +153,8 @@ def test_names_of_steps_leave_the_bars_room_on_a_narrow_page():
     (label,) = [text for one, text in zip(axes.yaxis.tickvals, axes.yaxis.ticktext, strict=True) if one == name]
     assert label == "the device waits for<br>the host"
     assert (axes.xaxis.tickangle, axes.xaxis.nticks) == (0, 4)
+
+
+def test_labels_below_the_bars_lie_flat_on_a_narrow_page():
+    axis = figure_of_times([bar((Part.PRODUCTS, 5e-6), time_s=5e-6)]).layout.xaxis
+    assert (axis.tickangle, axis.nticks) == (0, 4)

@@ -119,8 +119,7 @@ def test_the_difference_of_two_commits_names_exactly_what_was_planted(profiled_s
     assert "Ruled out: method: ruler 3 at both" in said
     assert "aten::gelu" not in said
     assert text_of(props["difference"]["note"]) == (
-        "91.0 µs + 12.0 µs matrix product · cuBLAS + 6.00 µs copy (DtoD) · CUDA + 3.00 µs the device waits for the "
-        "host = 112 µs"
+        "91.0 µs + 12.0 µs matrix product · cuBLAS + 6.00 µs copy (DtoD) · CUDA + 3.00 µs the device is idle = 112 µs"
     )
     rows = difference_rows(drawing.difference)
     assert [row["kind"] for row in rows[:2]] == ["renamed", "added"]

@@ -10,7 +10,14 @@ import pytest
 from dashboard.pages.profile import page_props
 from dashboard.views.profiles.difference import difference_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
-from dashboard.views.profiles.words import details_of_call, expectations_of, note_of_parts, note_of_timeline
+from dashboard.views.profiles.words import (
+    answer_of_call,
+    details_of_call,
+    expectations_of,
+    note_of_parts,
+    note_of_timeline,
+)
+from results.judgement.latency_parts import LatencyPart, LatencyParts, Part
 
 NEWEST = "b2b2b2b2-py3.11-cuda-t2.jsonl"
 
@@ -114,3 +121,35 @@ def test_a_device_whose_host_is_ahead_is_not_said_to_wait_for_it(changed_store, 
     told, parts = " ".join(details_of_call(drawing.call)), note_of_parts(drawing.call)
     assert ("the host is ahead of the device" in told, "the device is idle" in parts) == (is_ahead, is_ahead)
     assert ("the device waits for the host" in told, "the device waits for the host" in parts) == (not is_ahead,) * 2
+
+
+@pytest.mark.parametrize(("host_us", "name"), [(10, "the device is idle"), (62, "the device waits for the host")])
+def test_what_two_calls_whose_host_is_ahead_differ_by_is_no_waiting_for_it(changed_store, host_us, name):
+    def slower(line):
+        if line["kind"] == "timing":
+            line["host_time_s"] = host_us * 1e-6
+            line["latency_s"] += 30e-6 * (line["point"]["provider"] == "fused")
+        return line
+
+    query = "?machine=gpu-01&batch=16&provider=fused&against=eager"
+    difference = profile_drawing_of(changed_store(slower), query=query).difference
+    assert name in {part.name for part in difference.parts}
+    told = plain(difference_in_words(difference))
+    assert ("is idle" in told, "waits" in told) == (name == "the device is idle", name != "the device is idle")
+
+
+@pytest.mark.parametrize(
+    ("bound", "least"),
+    [
+        ("compute", "the least time that its arithmetic can take"),
+        ("memory", "the least time that its traffic can take"),
+        ("overhead", "the least time that the machine allows"),
+    ],
+)
+def test_of_a_call_that_is_mostly_floor_the_answer_says_what_a_floor_is(changed_store, bound, least):
+    query = "?machine=gpu-01&batch=16&provider=fused"
+    call = profile_drawing_of(changed_store(lambda line: line), query=query).call
+    parts = tuple(LatencyPart(part=part, time_s=time_s) for part, time_s in ((Part.FLOOR, 3e-5), (Part.REST, 1e-5)))
+    profiled = replace(call.call, point=call.point._replace(bound=bound))
+    shown = replace(call, call=profiled, parts=LatencyParts(latency_s=call.point.latency_s, parts=parts))
+    assert plain(answer_of_call(shown)).endswith(f": 75 % of it is the floor, {least}")
