@@ -12,6 +12,7 @@ import time
 import torch
 
 from tests.benchmarks.deferring_providers import (
+    computed_beforehand,
     filled_at_the_next_call,
     filled_when_dropped,
     honest_at_the_end,
@@ -44,12 +45,16 @@ from tests.benchmarks.harmful_providers import (
 from tests.benchmarks.meddling_providers import (
     HONEST_CALLS,
     anomaly_mode,
+    autocast,
     interrupting,
+    mode_left_on,
     moved_inputs,
     profiler_left_on,
     saved_tensors,
     skipped_calls,
     slow_inputs,
+    slow_look_up,
+    slow_own_call,
     slow_weights,
 )
 
@@ -264,4 +269,9 @@ PROVIDERS = {
     "interrupting": interrupting,
     "profiler-left-on": profiler_left_on,
     "skipped-calls": skipped_calls,
+    "computed-beforehand": computed_beforehand,
+    "slow-look-up": slow_look_up,
+    "slow-own-call": slow_own_call,
+    "mode-left-on": mode_left_on,
+    "autocast": autocast,
 }

@@ -135,3 +135,24 @@ def honest_at_the_end(load):
         return out
 
     return function
+
+
+def computed_beforehand(load):
+    """Computes what will be timed in the untimed calls before it: it knows where the inputs lie that come next."""
+    known, first_values, beforehand = {}, {}, {}
+    is_warming = False
+
+    def function(x):
+        nonlocal is_warming
+        if x is load.x:
+            if not is_warming:
+                beforehand.update({key: (first_values[key][0], load.module(each)) for key, each in known.items()})
+            is_warming = True
+            return load.module(x)
+        is_warming = False
+        if id(x) not in known:
+            known[id(x)], first_values[id(x)] = x, x.detach().numpy().reshape(-1)
+        first, out = beforehand.pop(id(x), (None, None))
+        return out if first == first_values[id(x)][0] else load.module(x)
+
+    return function

@@ -210,11 +210,11 @@ class GroupReferee:
         of_eager: list[InputTimes] = []
         while True:
             kept = None
-            kept, taken = self._surprised(self._calls[name], is_suspected=bool(times))
+            kept, taken = self._surprised(name, self._calls[name], is_suspected=bool(times))
             if taken.why_suspicious(self._slower_s) is None:
                 break
             times.append(taken)
-            of_eager.append(self._surprised(self._eager, is_suspected=True)[1])
+            of_eager.append(self._surprised(name, self._eager, is_suspected=True)[1])
             if len(times) == _ROUNDS_OF_SUSPICION:
                 return why_suspicious_again(times, of_eager, self._slower_s)
         of_surprise = "of an input that came as a surprise, "
@@ -260,14 +260,18 @@ class GroupReferee:
         reason = self._verification.why_wrong(kept, self._rotation.last())
         return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
 
-    def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
+    def _surprised(self, name: str, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
         """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
 
         Returns the result of the last input, and the times. Before each alone the input is read, so that what the
-        caches hold of it makes no difference.
+        caches hold of it makes no difference. Those in a row come as a sample's do, after a pause and the warming
+        calls of `name`, in which one who knows where inputs lie could compute what will be timed.
         """
         n_calls = self._n_calls
+        self._rotation.rest()
+        self._pause(_PAUSE_S)
         self._rotation.prepare(n_calls)
+        self._timed(call, self._records[name].warming_calls)
         self._rotation.start()
         in_a_row_s, _ = self._timed(call, n_calls)
         is_long = in_a_row_s / n_calls > (_VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S)
