@@ -21,6 +21,7 @@ from tests.benchmarks.deferring_providers import (
     lazy_subclass,
     one_buffer,
     previous_result,
+    several_buffers,
 )
 from tests.benchmarks.harmful_providers import (
     another_layout,
@@ -274,4 +275,5 @@ PROVIDERS = {
     "slow-own-call": slow_own_call,
     "mode-left-on": mode_left_on,
     "autocast": autocast,
+    "several-buffers": several_buffers,
 }

@@ -75,6 +75,7 @@ REASONS = {
     "slow-look-up": "it replaced torch.nn.Linear.__getattribute__",
     "slow-own-call": "it replaced benchmarks.ruler.providers.workload.Mlp.__call__",
     "mode-left-on": "it left a mode on that sees every operator",
+    "several-buffers": "it gives the same memory again",
     "autocast": "it changed what torch.autocast('cpu') sets",
 }
 
