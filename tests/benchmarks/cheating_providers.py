@@ -12,6 +12,7 @@ import time
 import torch
 
 from tests.benchmarks.deferring_providers import (
+    computed_beforehand,
     filled_at_the_next_call,
     filled_when_dropped,
     honest_at_the_end,
@@ -20,6 +21,7 @@ from tests.benchmarks.deferring_providers import (
     lazy_subclass,
     one_buffer,
     previous_result,
+    several_buffers,
 )
 from tests.benchmarks.harmful_providers import (
     another_layout,
@@ -44,12 +46,16 @@ from tests.benchmarks.harmful_providers import (
 from tests.benchmarks.meddling_providers import (
     HONEST_CALLS,
     anomaly_mode,
+    autocast,
     interrupting,
+    mode_left_on,
     moved_inputs,
     profiler_left_on,
     saved_tensors,
     skipped_calls,
     slow_inputs,
+    slow_look_up,
+    slow_own_call,
     slow_weights,
 )
 
@@ -264,4 +270,10 @@ PROVIDERS = {
     "interrupting": interrupting,
     "profiler-left-on": profiler_left_on,
     "skipped-calls": skipped_calls,
+    "computed-beforehand": computed_beforehand,
+    "slow-look-up": slow_look_up,
+    "slow-own-call": slow_own_call,
+    "mode-left-on": mode_left_on,
+    "autocast": autocast,
+    "several-buffers": several_buffers,
 }

@@ -117,6 +117,19 @@ def one_buffer(load):
     return function
 
 
+def several_buffers(load):
+    """A few pieces of memory in turn, so that a result holds until so many have followed it."""
+    outs = [torch.empty_like(load.module(load.x)) for _ in range(40)]
+    n_calls = 0
+
+    def function(x):
+        nonlocal n_calls
+        n_calls += 1
+        return outs[n_calls % len(outs)].copy_(load.module(x))
+
+    return function
+
+
 def honest_at_the_end(load):
     """Learns how many calls follow each other at least, and computes only those that may be the last of a sample."""
     shape = load.module(load.x).shape
@@ -133,5 +146,26 @@ def honest_at_the_end(load):
         out = torch.empty(shape, dtype=x.dtype) if n_calls < first_that_counts else load.module(x)
         ended = time.perf_counter()
         return out
+
+    return function
+
+
+def computed_beforehand(load):
+    """Computes what will be timed in the untimed calls before it: it knows where the inputs lie that come next."""
+    known, first_values, beforehand = {}, {}, {}
+    is_warming = False
+
+    def function(x):
+        nonlocal is_warming
+        if x is load.x:
+            if not is_warming:
+                beforehand.update({key: (first_values[key][0], load.module(each)) for key, each in known.items()})
+            is_warming = True
+            return load.module(x)
+        is_warming = False
+        if id(x) not in known:
+            known[id(x)], first_values[id(x)] = x, x.detach().numpy().reshape(-1)
+        first, out = beforehand.pop(id(x), (None, None))
+        return out if first == first_values[id(x)][0] else load.module(x)
 
     return function

@@ -5,6 +5,7 @@ import time
 
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 HONEST_CALLS = 7
 
@@ -91,6 +92,43 @@ def _profiled(load, x):
         torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]).__enter__()
 
 
+def _slow_look_up(load, x):
+    del x
+
+    def slow(self, name):
+        time.sleep(5e-5)
+        return object.__getattribute__(self, name)
+
+    type(load.module.up).__getattribute__ = slow
+
+
+def _slow_own_call(load, x):
+    del x
+    honest = torch.nn.Module.__call__
+
+    def slow(self, *args):
+        time.sleep(5e-5)
+        return honest(self, *args)
+
+    type(load.module).__call__ = slow
+
+
+class _Slowing(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        time.sleep(1e-5)
+        return func(*args, **(kwargs or {}))
+
+
+def _mode_left_on(load, x):
+    del load, x
+    _Slowing().__enter__()
+
+
+def _autocast(load, x):
+    del load, x
+    torch.set_autocast_enabled("cpu", enabled=True)
+
+
 def skipped_calls(load):
     """Computes the last calls of a sample only: it learns how many there are, and that samples begin warmed up."""
     stale = torch.zeros(load.module(load.x).shape)
@@ -121,3 +159,7 @@ anomaly_mode = meddling(_anomaly)
 saved_tensors = meddling(_saved_tensors)
 interrupting = meddling(_interrupting)
 profiler_left_on = meddling(_profiled)
+slow_look_up = meddling(_slow_look_up)
+slow_own_call = meddling(_slow_own_call)
+mode_left_on = meddling(_mode_left_on)
+autocast = meddling(_autocast)

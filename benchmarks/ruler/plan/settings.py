@@ -123,21 +123,30 @@ def _parsed(name: str, text: str, parse: Callable[[str], object]) -> object:
 
 
 def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
+    # int() would take "1_6", too, and says what is wrong in Python's words.
+    if not text.isascii() or not text.strip().isdigit() or (number := int(text)) < 1:
         raise ValueError("a whole number from 1 on is needed")
     return number
 
 
 def _seconds(text: str) -> float:
-    if not (number := float(text)) > 0:
+    if not (number := _number(text)) > 0:
         raise ValueError("a number of seconds above 0 is needed")
     return number
 
 
 def _moment(text: str) -> float:
-    if math.isnan(moment := float(text)):
+    if math.isnan(moment := _number(text)):
         raise ValueError("a number of seconds since 1970 is needed")
     return moment
+
+
+def _number(text: str) -> float:
+    """Return the number that `text` is, or NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _text(text: str) -> str:
@@ -162,7 +171,10 @@ def _switch(text: str) -> bool:
 
 
 def _conditions(text: str) -> tuple[tuple[str, str], ...]:
-    values = json.loads(text)
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise ValueError("a JSON object of texts is needed")
     return tuple((_text(name), _text(value)) for name, value in values.items())

@@ -28,6 +28,15 @@ class ContenderRaised(Exception):
 
 
 @contextmanager
+def raised_by_contender() -> Iterator[None]:
+    """Tell what a contender's calls raise within from the referee's own failures. Raises: ContenderRaised."""
+    try:
+        yield
+    except Exception as error:
+        raise ContenderRaised(error) from error
+
+
+@contextmanager
 def referee_failures(when: str) -> Iterator[None]:
     """Name the referee where it runs out of memory within. Raises: RefereeFailed; any other error as it is."""
     try:

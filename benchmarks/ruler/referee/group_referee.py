@@ -16,10 +16,11 @@ from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.providers.registry import CAPTURED
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.referee.contender_record import ContenderRecord
-from benchmarks.ruler.referee.failures import ContenderRaised, RefereeFailed, referee_failures
+from benchmarks.ruler.referee.failures import RefereeFailed, raised_by_contender, referee_failures
 from benchmarks.ruler.referee.input_times import InputTimes, why_suspicious_again
+from benchmarks.ruler.referee.memory_in_use import REUSED, are_in_same_memory, why_reused
 from benchmarks.ruler.referee.rotation import Rotation
-from benchmarks.ruler.referee.verification import Verification, are_in_same_memory, snapshot
+from benchmarks.ruler.referee.verification import Verification, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,11 +125,10 @@ class GroupReferee:
         """
         cpu_s = self._cpu_now() - self._started[1]
         now_s = self._now()
-        wall_s = now_s - self._started[0]
         record = self._records[name]
         record.turn_s += now_s - self._turn_began
         record.n_samples += 1
-        record.wall_s += wall_s
+        record.wall_s += now_s - self._started[0]
         record.cpu_s += cpu_s
         self._judge(name, lambda: self._why_implausible(name, record, last_output))
 
@@ -171,8 +171,7 @@ class GroupReferee:
         # The first sample always: a visit may have no other.
         can_afford = record.check_s <= _SHARE * record.turn_s
         is_due = record.n_samples == 1 or (can_afford and self._random.random() < _CHECKED)
-        start = self._now()
-        reason = None
+        start, reason = self._now(), None
         if is_due:
             record.n_checks += 1
             reason = self._verification.why_odd(last_output)
@@ -186,6 +185,9 @@ class GroupReferee:
         is_ambushed = record.n_checks % _SURPRISED == 1 and (record.n_checks == 1 or record.least_calls > 1)
         if is_due and reason is None and is_ambushed:
             reason = self._why_ambushed(name, last_output)
+        if is_due and reason is None and record.n_checks == 1 and name not in self._captured:
+            self._rotation.rest()
+            reason = why_reused(self._calls[name], last_output, now=self._now)
         if is_due:
             record.check_s += self._now() - start
         return reason or record.why_too_many_cores(self._threads)
@@ -206,15 +208,14 @@ class GroupReferee:
             return reason
         if record.n_checks % _SURPRISED != 1:
             return None
-        times: list[InputTimes] = []
-        of_eager: list[InputTimes] = []
+        times, of_eager = list[InputTimes](), list[InputTimes]()
         while True:
             kept = None
-            kept, taken = self._surprised(self._calls[name], is_suspected=bool(times))
+            kept, taken = self._surprised(name, self._calls[name], is_suspected=bool(times))
             if taken.why_suspicious(self._slower_s) is None:
                 break
             times.append(taken)
-            of_eager.append(self._surprised(self._eager, is_suspected=True)[1])
+            of_eager.append(self._surprised(name, self._eager, is_suspected=True)[1])
             if len(times) == _ROUNDS_OF_SUSPICION:
                 return why_suspicious_again(times, of_eager, self._slower_s)
         of_surprise = "of an input that came as a surprise, "
@@ -234,14 +235,13 @@ class GroupReferee:
             kept = None
             self._rotation.rest()
             self._pause(_PAUSE_S)
-            fewer = most or max(1, self._records[name].least_calls - 1)
-            self._n_calls = n_calls = self._random.randint(1, fewer)
+            self._n_calls = n_calls = self._random.randint(1, most or max(1, self._records[name].least_calls - 1))
             self._rotation.prepare(n_calls)
             self._timed(self._calls[name], n_warming)
             self._rotation.start()
             _, output = self._timed(self._calls[name], n_calls)
             if name not in self._captured and are_in_same_memory(output, last_output):
-                return "it gives the same memory again while an earlier result in it is in use"
+                return REUSED
             if reason := self._verification.why_odd(output):
                 return f"of {n_calls} calls in a row, {reason}"
             kept = snapshot(output)
@@ -260,14 +260,17 @@ class GroupReferee:
         reason = self._verification.why_wrong(kept, self._rotation.last())
         return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
 
-    def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
+    def _surprised(self, name: str, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
         """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
 
-        Returns the result of the last input, and the times. Before each alone the input is read, so that what the
-        caches hold of it makes no difference.
+        Returns the result of the last input, and the times. Before each alone the input is read, as caches may hold it.
+        Those in a row follow a pause and the warming calls of `name`, in which some compute what is timed afterwards.
         """
         n_calls = self._n_calls
+        self._rotation.rest()
+        self._pause(_PAUSE_S)
         self._rotation.prepare(n_calls)
+        self._timed(call, self._records[name].warming_calls)
         self._rotation.start()
         in_a_row_s, _ = self._timed(call, n_calls)
         is_long = in_a_row_s / n_calls > (_VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S)
@@ -290,10 +293,8 @@ class GroupReferee:
         self._wait()
         output = None
         start = self._now()
-        try:
+        with raised_by_contender():
             for _ in range(n_calls):
                 output = call()
             self._wait()
-        except Exception as error:
-            raise ContenderRaised(error) from error
         return self._now() - start, output

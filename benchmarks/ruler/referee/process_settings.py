@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -92,10 +93,13 @@ SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
         lambda value: torch._C._set_mkldnn_enabled(bool(value)),  # noqa: SLF001 - the same
     ),
     "torch.set_grad_enabled": (torch.is_grad_enabled, lambda value: torch.set_grad_enabled(bool(value))),
-    "torch.autocast": (
-        torch.is_autocast_enabled,
-        lambda value: torch.set_autocast_enabled(bool(value)),
-    ),
+    **{
+        f"torch.autocast({kind!r})": (
+            partial(torch.is_autocast_enabled, kind),
+            partial(torch.set_autocast_enabled, kind),
+        )
+        for kind in ("cpu", "cuda")
+    },
     "torch.set_flush_denormal": (
         lambda: 1.0 * _DENORMAL == 0.0,
         lambda value: torch.set_flush_denormal(bool(value)),

@@ -28,6 +28,9 @@ _OURS = (
     "benchmarks.ruler.providers.workload",
     "benchmarks.ruler.worker.tasks",
 )
+# What a module's call is looked up by; a class that lacks one inherits it, until somebody puts it there.
+_LOOK_UP = ("__getattr__", "__getattribute__")
+_OF_A_CALL = ("__call__", "_call_impl", "_wrapped_call_impl", *_LOOK_UP)
 # What times and results go through, and eager with them.
 _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("time", time, ("perf_counter", "perf_counter_ns", "monotonic", "time", "process_time", "sleep")),
@@ -57,8 +60,9 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
             *("data", "data_ptr", "shape", "dtype", "grad_fn", "_version", "untyped_storage"),
         ),
     ),
-    ("torch.nn.Module", torch.nn.Module, ("__call__", "_call_impl", "_wrapped_call_impl", "__getattr__", "parameters")),
-    ("torch.nn.Linear", torch.nn.Linear, ("forward", "__call__")),
+    ("torch.nn.Module", torch.nn.Module, (*_OF_A_CALL, "parameters")),
+    ("torch.nn.Linear", torch.nn.Linear, ("forward", *_OF_A_CALL)),
+    ("torch.nn.Parameter", torch.nn.Parameter, ("__torch_function__", *_LOOK_UP)),
     ("torch.nn.modules.linear", torch.nn.modules.linear, ("F",)),
     ("torch.nn.functional", torch.nn.functional, ("linear", "relu", "gelu", "silu")),
     (
@@ -192,8 +196,21 @@ def _without_hooks() -> str | None:
         while saving._top_saved_tensors_default_hooks(False):  # noqa: FBT003, SLF001 - the same
             saving._pop_saved_tensors_default_hooks()  # noqa: SLF001 - the same
         return "it left hooks on that see every saved tensor"
-    modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()  # noqa: SLF001 - no public way
-    return "it left a mode on that sees every operator" if modes else None
+    return "it left a mode on that sees every operator" if _left_modes() else None
+
+
+def _left_modes() -> bool:
+    """Leave every mode that sees functions or operators; return whether there was one."""
+    internals: Any = torch._C  # noqa: SLF001 - no public way
+    n_functions, n_operators = internals._len_torch_function_stack(), internals._len_torch_dispatch_stack()  # noqa: SLF001 - the same
+    for _ in range(n_functions):
+        internals._pop_torch_function_stack()  # noqa: SLF001 - the same
+    # Those of torch's own, which the others are popped past.
+    for kind in internals._TorchDispatchModeKey.__members__.values() if n_operators else ():  # noqa: SLF001 - the same
+        internals._unset_dispatch_mode(kind)  # noqa: SLF001 - the same
+    for _ in range(internals._len_torch_dispatch_stack()):  # noqa: SLF001 - the same
+        internals._pop_torch_dispatch_stack(None)  # noqa: SLF001 - the same
+    return bool(n_functions + n_operators)
 
 
 def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
@@ -206,7 +223,8 @@ def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
                     yield f"{name}.{key}", value, [each for each, item in value.items() if callable(item)]
                 if isinstance(value, type) and value.__module__ == name:
                     methods = [each for each, method in vars(value).items() if isinstance(method, FunctionType)]
-                    yield f"{name}.{key}", value, methods
+                    inherited = _OF_A_CALL if issubclass(value, torch.nn.Module) else ()
+                    yield f"{name}.{key}", value, [*methods, *inherited]
 
 
 def _is_means(name: str, value: object) -> bool:

@@ -55,7 +55,7 @@ class Verification:
 
     def why_odd(self, output: object) -> str | None:
         """Return why `output` cannot be what the call should give, without looking at its values, or None."""
-        tensors = _tensors(output)
+        tensors = tensors_of(output)
         expected = self._expected_shapes()
         if tensors is None or len(tensors) != len(expected):
             return f"its result is no tensor ({type(output).__name__})"
@@ -71,7 +71,7 @@ class Verification:
 
     def why_wrong(self, output: object, contents: Contents) -> str | None:
         """Return why `output`, which is not odd, is not the result of `contents`, or None."""
-        answer = _tensors(output) or ()
+        answer = tensors_of(output) or ()
         with torch.inference_mode(mode=False):
             got, exact = self._rows(answer, contents)
             if self._trains:
@@ -213,30 +213,25 @@ class _TakenModule:
 
 def snapshot(output: object) -> object:
     """Return a copy of a result as it is now, so that nobody completes or overwrites it afterwards."""
-    tensors = _tensors(output)
+    tensors = tensors_of(output)
     if tensors is None or not all(type(tensor) is torch.Tensor for tensor in tensors):
         return output
     return tuple(tensor.detach().clone() for tensor in tensors)
-
-
-def are_in_same_memory(one: object, other: object) -> bool:
-    """Return whether results that both are in use share memory: tensors that begin in the same storage."""
-    of_both = [{each.untyped_storage().data_ptr() for each in _tensors(result) or ()} for result in (one, other)]
-    return not of_both[0].isdisjoint(of_both[1])
 
 
 def _inputs_of(load: Workload) -> list[torch.Tensor]:
     return [load.x] if load.grad_output is None else [load.x, load.grad_output]
 
 
-def _tensors(output: object) -> tuple[torch.Tensor, ...] | None:
+def tensors_of(output: object) -> tuple[torch.Tensor, ...] | None:
+    """Return the tensors of a result, which may be a tuple of them, or None if it holds anything else."""
     if isinstance(output, torch.Tensor):
         return (output,)
     if not isinstance(output, tuple):
         return None
     flat: list[torch.Tensor] = []
     for each in output:
-        inner = _tensors(each)
+        inner = tensors_of(each)
         if inner is None:
             return None
         flat.extend(inner)

@@ -164,10 +164,12 @@ def text_from_latency(seconds: float) -> str:
 
 
 def text_from_seconds(seconds: float) -> str:
-    """Return a length of time in seconds below 100 s, else in minutes below 100 min, else in hours."""
+    """Return a length of time in seconds below 100 s, in minutes below 100 min, in hours below 100 h, else in days."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 86_400:,.0f} days"
 
 
 def _width(terminal: IO[str]) -> int:

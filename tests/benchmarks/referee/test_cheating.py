@@ -71,6 +71,12 @@ REASONS = {
     "interrupting": "it changed what signal.signal sets",
     "profiler-left-on": "it changed what torch.autograd.profiler sets",
     "skipped-calls": "the output is off",
+    "computed-beforehand": "it keeps results",
+    "slow-look-up": "it replaced torch.nn.Linear.__getattribute__",
+    "slow-own-call": "it replaced benchmarks.ruler.providers.workload.Mlp.__call__",
+    "mode-left-on": "it left a mode on that sees every operator",
+    "several-buffers": "it gives the same memory again",
+    "autocast": "it changed what torch.autocast('cpu') sets",
 }
 
 

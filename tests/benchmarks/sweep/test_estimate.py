@@ -14,7 +14,7 @@ from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep import estimate as module
 from benchmarks.ruler.sweep.estimate import CEILINGS_S, Estimate, call_seconds, profile_seconds, visit_seconds
-from benchmarks.ruler.sweep.progress import Phase
+from benchmarks.ruler.sweep.progress import Phase, text_from_seconds
 from benchmarks.ruler.sweep.summary import announce
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 
@@ -159,3 +159,11 @@ def test_compilations_count_the_first_above_all_and_twice_with_a_backward(shape)
     assert compiled > 3 * (costs("compiled", is_first=False) - plain) > 0
     assert costs("compiled", is_first=True, pass_=Pass.FORWARD_BACKWARD) - plain == pytest.approx(2 * compiled)
     assert costs("compiled-max-autotune", is_first=True) - plain > compiled
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (99, "99 s"), (119, "2 min"), (9000, "2.5 h"), (5e5, "6 days"), (2.8e10, "324,074 days")],
+)
+def test_a_length_of_time_is_told_in_the_unit_that_people_would_take(seconds, text):
+    assert text_from_seconds(seconds) == text
