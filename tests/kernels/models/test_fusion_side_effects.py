@@ -8,6 +8,7 @@ import random
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from fused_mlp import fuse
 from tests.kernels.models.blocks import Holder, expect_close
@@ -110,3 +111,30 @@ def test_a_log_is_written_at_each_call(caplog):
     caplog.clear()
     model(X)
     assert [record.message for record in caplog.records] == ["called"]
+
+
+class AsksForADtype(Holder):
+    def forward(self, x):
+        return self.own(x.to(self.fc.weight.dtype))
+
+
+class Listening(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.heard = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.heard.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("make", [Holder, AsksForADtype])
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_a_function_mode_hears_what_it_hears_of_the_untouched_block(make, mode):
+    twin = make().eval()
+    model = fuse(copy.deepcopy(twin), mode=mode).model
+    with Listening() as expected:
+        twin(X)
+    with Listening() as listening:
+        model(X)
+    assert listening.heard == expected.heard
