@@ -6,6 +6,7 @@ import itertools
 import logging
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
@@ -138,3 +139,25 @@ def test_a_function_mode_hears_what_it_hears_of_the_untouched_block(make, mode):
     with Listening() as listening:
         model(X)
     assert listening.heard == expected.heard
+
+
+def test_how_numpy_prints_numbers_is_not_asked():
+    def refuse(_):
+        raise AssertionError("a number was written down")
+
+    with np.printoptions(formatter={"all": refuse}):
+        report = fuse(Holder())
+    assert report.replaced
+
+
+def test_what_a_forward_draws_of_numpy_is_put_back():
+    class Draws(Holder):
+        def forward(self, x):
+            return self.own(x) * np.random.random()  # noqa: NPY002 - whose state is put back
+
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.get_state()[1:3]  # noqa: NPY002
+    assert "draws random numbers" in fuse(Draws()).kept[0].reason
+    found = np.random.get_state()[1:3]  # noqa: NPY002
+    assert found[1] == expected[1]
+    assert (found[0] == expected[0]).all()
