@@ -142,7 +142,10 @@ class NothingComputed(TorchFunctionMode):
             name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
             is_of_tensors = any(isinstance(each, torch.Tensor) for each in leaves)
             what = "tensors that are not made from its argument" if is_of_tensors else "no argument"
-            self._tracer.refuse(f"its forward computes {name} of {what}")
+            verb = "computes"
+            if getattr(func, "__name__", "") == "__get__":  # of a property
+                verb = "asks for"
+            self._tracer.refuse(f"its forward {verb} {name} of {what}")
         if not has_stand_in and (question := asked_of_tensor(func)):
             self._tracer.asked[id(args[0]), question] = args[0], question
         return func(*args, **kwargs)
