@@ -171,7 +171,7 @@ def _is_plain_call(x: Any) -> bool:
     return type(x) in _PLAIN and not (
         torch._C._are_functorch_transforms_active()  # noqa: SLF001 - torch has no public name for any of these
         or forward_ad._current_level >= 0  # noqa: SLF001
-        or _has_function_mode()
+        or has_function_mode()
         or torch._C._len_torch_dispatch_stack() > 0  # noqa: SLF001
     )
 
@@ -185,7 +185,7 @@ def _is_traced() -> bool:
     return torch._C._get_tracing_state() is not None  # noqa: SLF001 - torch.jit.is_tracing, typed
 
 
-def _has_function_mode() -> bool:
+def has_function_mode() -> bool:
     """Return whether torch's functions are looked at; a default device, which only new tensors ask for, does not."""
     return torch._C._len_torch_function_stack() > 0 and any(  # noqa: SLF001 - torch has no public name
         not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack()

@@ -6,8 +6,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 
-from fused_mlp.models.fused_calls import is_in_checkpoint, is_tensor
+from fused_mlp.models.fused_calls import has_function_mode, is_in_checkpoint, is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,9 @@ class Stretch:
 
     def __call__(self, owner: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Return what `owner`'s own code does on these arguments."""
+        if not is_compiling() and has_function_mode():
+            # It is told of what is asked of a tensor, too, and must not hear of our questions.
+            return self._original(owner, *args, **kwargs)
         function = self._functions.get(owner.training)
         # What is fused in one mode alone might be computed again in the other.
         if function is not None and not (self._is_for_inference and is_in_checkpoint()):

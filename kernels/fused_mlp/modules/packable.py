@@ -146,7 +146,9 @@ class PackableModule(nn.Module):
 
     def drop_packs(self) -> None:
         """Forget the packed copies; calls use the weights themselves until `prepare`."""
-        self._packed = None
+        # Of no more than there is: an attribute that appears makes torch.compile compile again.
+        if self._packed is not None:
+            self._packed = None
 
     def weights(self) -> tuple[Tensor, ...]:
         """Return the weights of the products in the operation's order, [out, in] each."""

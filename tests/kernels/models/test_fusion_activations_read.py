@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp import fuse
+from fused_mlp.models.reading import recognition
 from tests.kernels.models.blocks import Activated, GptStyle, expect_twins
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
@@ -261,3 +262,10 @@ def test_what_is_asked_of_the_environment_or_the_clock_is_asked_at_each_call(mon
             patched.setattr(time, "time", lambda: -1.0)
             expect_twins(model, twin, X)
         monkeypatch.delenv("FUSEBENCH_OF_A_TEST")
+
+
+def test_values_to_ask_at_are_made_once_for_all_activations(monkeypatch):
+    made, points = [], recognition._points
+    monkeypatch.setattr(recognition, "_points", lambda *given: (made.append(given), points(*given))[1])
+    assert recognition.gate_of(lambda a, b: a * functional.silu(b), width=20) == ("silu", False)
+    assert len(made) == len(set(made)) == 4

@@ -142,7 +142,7 @@ def with_own_forward():
         (Experts, r"gate_up_proj is a parameter of 3 dimensions"),
         (ChannelMix, "^relu → square stands between key and value"),
         (lambda: Stack(Scaled()), "^its forward computes t of tensors that are not made from its argument"),
-        (normed_spectrally, "^2 is a ParametrizedLinear"),
+        (normed_spectrally, "^2 is parametrized: "),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -197,3 +197,73 @@ def test_blocks_recompute_as_asked(recompute):
         model(x)
     per_mlp, gated = {"all": (0, 0), "activation": (1, 2), "nothing": (2, 3)}[recompute]
     assert kept.count((4, 20)) == 2 * per_mlp + gated
+
+
+def stored(z):
+    kept = [0]
+    kept[0] = z
+    return kept[0]
+
+
+class StoresElsewhere(GptStyle):
+    def forward(self, x):
+        return super().forward(stored(x))
+
+
+class StoresInAMethod(GptStyle):
+    def noted(self, x):
+        self.seen = 1
+        return x
+
+    def forward(self, x):
+        return super().forward(self.noted(x))
+
+
+class AsksAParameter(GptStyle):
+    def forward(self, x):
+        return super().forward(x * 2 if self.fc.weight.requires_grad else x)
+
+
+class InputByName(GptStyle):
+    def forward(self, x):
+        return self.proj(input=functional.gelu(self.fc(input=x)))
+
+
+class Detached(GptStyle):
+    def forward(self, x):
+        return self.proj(functional.gelu(self.fc(x).detach()))
+
+
+class WeightIsABuffer(GptStyle):
+    def __init__(self):
+        super().__init__()
+        weight = self.fc.weight.detach()
+        del self.fc.weight
+        self.fc.register_buffer("weight", weight)
+
+
+class RunsALambda(GptStyle):
+    class Config:
+        __getitem__ = lambda _, name: len(name)  # noqa: E731 - whose place is told
+
+    config = Config()
+
+    def forward(self, x):
+        return super().forward(x * self.config["scale"])
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (StoresElsewhere, r"^its forward may run stored, which stores"),
+        (StoresInAMethod, r"^its forward may run StoresInAMethod\.noted, which stores seen$"),
+        (AsksAParameter, "^its forward asks for requires_grad of tensors that are not made from its argument"),
+        (InputByName, "^fc is called with its input by name, not by its place"),
+        (Detached, "^detach stands between, and is none of the steps known to treat each element alike"),
+        (WeightIsABuffer, r"^fc\.weight is no parameter of the layer"),
+        (RunsALambda, r"^its forward runs a lambda of test_fusion_kept\.py, line \d+, of which no graph tells"),
+    ],
+)
+def test_a_reason_names_what_was_found_and_where(make, reason):
+    (kept,) = fuse(make()).kept
+    assert re.search(reason, kept.reason), kept.reason

@@ -6,8 +6,10 @@ import itertools
 import logging
 import random
 
+import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from fused_mlp import fuse
 from tests.kernels.models.blocks import Holder, expect_close
@@ -110,3 +112,52 @@ def test_a_log_is_written_at_each_call(caplog):
     caplog.clear()
     model(X)
     assert [record.message for record in caplog.records] == ["called"]
+
+
+class AsksForADtype(Holder):
+    def forward(self, x):
+        return self.own(x.to(self.fc.weight.dtype))
+
+
+class Listening(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.heard = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.heard.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("make", [Holder, AsksForADtype])
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_a_function_mode_hears_what_it_hears_of_the_untouched_block(make, mode):
+    twin = make().eval()
+    model = fuse(copy.deepcopy(twin), mode=mode).model
+    with Listening() as expected:
+        twin(X)
+    with Listening() as listening:
+        model(X)
+    assert listening.heard == expected.heard
+
+
+def test_how_numpy_prints_numbers_is_not_asked():
+    def refuse(_):
+        raise AssertionError("a number was written down")
+
+    with np.printoptions(formatter={"all": refuse}):
+        report = fuse(Holder())
+    assert report.replaced
+
+
+def test_what_a_forward_draws_of_numpy_is_put_back():
+    class Draws(Holder):
+        def forward(self, x):
+            return self.own(x) * np.random.random()  # noqa: NPY002 - whose state is put back
+
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.get_state()[1:3]  # noqa: NPY002
+    assert "draws random numbers" in fuse(Draws()).kept[0].reason
+    found = np.random.get_state()[1:3]  # noqa: NPY002
+    assert found[1] == expected[1]
+    assert (found[0] == expected[0]).all()

@@ -60,6 +60,8 @@ class Matcher:
         self.order = {node: index for index, node in enumerate(graph.nodes)}
         self.reasons: list[str] = []
         self._taken: set[fx.Node] = set()
+        by_name = dict.fromkeys(str(node.target) for node in self.order if self._steps.is_layer_called_by_name(node))
+        self.reasons += [f"{layer} is called with its input by name, not by its place" for layer in by_name]
 
     def mlps(self) -> tuple[Match, ...]:
         """Return the chains of two products, from the last backwards, so that none takes another's second layer."""

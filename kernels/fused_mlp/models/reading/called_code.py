@@ -21,7 +21,7 @@ import torch
 from torch.overrides import get_testing_overrides
 
 from fused_mlp.models.reading.contents import ATOMS, CONTAINERS, module_of
-from fused_mlp.models.reading.methods import UNSEEN
+from fused_mlp.models.reading.methods import UNSEEN, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -144,7 +144,7 @@ def _why_not_python(code: CodeType, *, is_called_by_known: bool) -> str | None:
     is_of_library = file.startswith((f"{_LIBRARY}/", "<frozen ")) and "site-packages" not in file
     if is_of_library and (file in _HARMLESS or not is_called_by_known):
         return None
-    return f"runs {name}, of which no graph tells anything"
+    return f"runs {name_of(code)}, of which no graph tells anything"
 
 
 def _why_not_c(function: Any) -> str | None:

@@ -9,6 +9,7 @@ import torch
 from torch import fx, nn
 from torch.nn.modules import module as torch_module
 from torch.nn.parameter import is_lazy
+from torch.nn.utils import parametrize
 
 from fused_mlp.ops.validation import SUPPORTED_DTYPES
 
@@ -77,7 +78,7 @@ def why_not_parameters(layers: Iterable[tuple[str, nn.Module]]) -> str | None:
             dtypes.add(parameter.dtype)
             devices.add(parameter.device)
         if layer._parameters.get("weight") is None:  # noqa: SLF001 - nn.Module's register
-            return f"{path} has no weight of its own"
+            return f"{path}.weight is no parameter of the layer"
     return "its layers have different dtypes or devices" if len(dtypes) > 1 or len(devices) > 1 else None
 
 
@@ -87,7 +88,7 @@ def why_no_layers(module: nn.Module) -> str | None:
         if type(child) is nn.Linear and not is_linear(child):
             return f"{name} is an nn.Linear with a forward that is not torch's"
         if isinstance(child, nn.Linear) and not is_linear(child):
-            return f"{name} is a {type(child).__name__}, a subclass of nn.Linear, which may compute anything"
+            return f"{name} is {_kind_of(child)}"
     if type(module).__module__.startswith("torch.nn.") or isinstance(module, nn.Conv1d | nn.ConvTranspose1d):
         return None
     for name, parameter in module.named_parameters(recurse=False):
@@ -95,6 +96,15 @@ def why_no_layers(module: nn.Module) -> str | None:
         if not is_lazy(parameter) and parameter.dim() == 3 and 1 not in parameter.shape:
             return f"{name} is a parameter of 3 dimensions, as of stacked experts: not a linear layer"
     return None
+
+
+def _kind_of(layer: nn.Linear) -> str:
+    """Return what a layer of a class derived from nn.Linear's is, in words."""
+    if parametrize.is_parametrized(layer):
+        return "parametrized: what it multiplies by is computed anew at each call"
+    if isinstance(layer, nn.LazyLinear):
+        return "a LazyLinear, which has no weight before its first call: fuse the model after one"
+    return f"a {type(layer).__name__}, a subclass of nn.Linear, which may compute anything"
 
 
 def why_hooked_globally() -> str | None:

@@ -9,6 +9,7 @@ import inspect
 import sys
 from abc import ABCMeta
 from collections.abc import Callable
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +20,7 @@ from fused_mlp.models.reading.questions import ASKS, FUNCTIONS, NAMES, asks_of_s
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
 Reader = Callable[[], tuple[Any, ...]]
 """Function that returns values from around another, globals and closures, as that one reads them."""
@@ -63,6 +64,13 @@ def codes_in(function: FunctionType) -> Iterator[CodeType]:
         waiting += [constant for constant in code.co_consts if inspect.iscode(constant)]
 
 
+def name_of(code: CodeType) -> str:
+    """Return what the function of a code is called; a lambda has only its place."""
+    name = code.co_qualname.rpartition("<locals>.")[2]
+    is_lambda = name.endswith("<lambda>")
+    return f"a lambda of {Path(code.co_filename).name}, line {code.co_firstlineno}" if is_lambda else name
+
+
 def names_asked(code: CodeType) -> frozenset[str]:
     """Return the names that code may ask for by getattr or hasattr: its strings."""
     if not {"getattr", "hasattr"} & {*code.co_names}:
@@ -70,19 +78,23 @@ def names_asked(code: CodeType) -> frozenset[str]:
     return frozenset(each for each in code.co_consts if isinstance(each, str) and each.isidentifier())
 
 
-def expect_only_results(functions: Iterable[FunctionType]) -> None:
-    """Raise NoPattern if a function does anything but return values, or asks what a stand-in cannot answer."""
+def expect_only_results(functions: Iterable[FunctionType], *, methods: Container[FunctionType]) -> None:
+    """Raise NoPattern if a function does anything but return values, or asks what a stand-in cannot answer.
+
+    methods: those that are the block's; any other is named in the reason.
+    """
     for each in functions:
+        who = "its forward" if each in methods else f"its forward may run {name_of(each.__code__)}, which"
         for code in codes_in(each):
             instructions = list(dis.get_instructions(code))
             for index, instruction in enumerate(instructions):
                 is_unseen = instruction.opname == "LOAD_GLOBAL" and instruction.argval in UNSEEN
                 if is_unseen and not _is_for_an_exception(instructions[index:]):
-                    raise NoPattern(f"its forward calls {instruction.argval}()")
+                    raise NoPattern(f"{who} calls {instruction.argval}()")
                 if reason := _why_not(instruction):
-                    raise NoPattern(f"its forward {reason}")
+                    raise NoPattern(f"{who} {reason}")
             if asks_of_stand_ins(code, instructions):
-                raise NoPattern(f"its forward {ASKS}")
+                raise NoPattern(f"{who} {ASKS}")
 
 
 def expect_seen(values: Iterable[Any]) -> None:

@@ -9,6 +9,7 @@ without a bias, or at NaN.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,12 @@ from torch.nn import functional
 from fused_mlp.activations import Activation, activate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
     Function = Callable[..., Tensor]
+    Asked = Callable[[tuple[int, ...], int], tuple[Tensor, ...]]
 
 _CLOSE = tuple(2.0**-power for power in range(4, 40))
 """Sizes below the steps near zero: a threshold of 0.01 in place of ReLU's zero is seen between these alone."""
@@ -61,16 +63,18 @@ def activation_by_identity(target: Any, arguments: tuple[Any, ...], options: dic
 
 def activation_of(function: Function, *, width: int) -> Activation | None:
     """Return the activation that `function` computes on [..., width]; None if none of ours."""
+    asked = _asked_once(width)
     for activation in Activation:
-        if _agree(function, lambda z, name=activation.value: activate(z, name), widths=(width,)):
+        if _agree(function, lambda z, name=activation.value: activate(z, name), asked):
             return activation
     return None
 
 
 def gate_of(function: Function, *, width: int) -> tuple[Activation, bool] | None:
     """Return (activation, whether the first argument is the gate) if `function(a, b)` is act(gate)·other."""
+    asked = _asked_once(width, width)
     for activation, is_first in product(Activation, (True, False)):
-        if _agree(function, _gated(activation, is_first=is_first), widths=(width, width)):
+        if _agree(function, _gated(activation, is_first=is_first), asked):
             return activation, is_first
     return None
 
@@ -79,16 +83,17 @@ def merged_gate_of(function: Function, *, width: int) -> tuple[Activation, bool]
     """Return (activation, whether the gate comes first) if `function` is act(gate)·other on two halves of `width`."""
     if width % 2:
         return None
+    asked = _asked_once(width)
     for activation, is_first in product(Activation, (True, False)):
         gated = _gated(activation, is_first=is_first)
-        if _agree(function, lambda z, gated=gated: gated(*z.chunk(2, dim=-1)), widths=(width,)):
+        if _agree(function, lambda z, gated=gated: gated(*z.chunk(2, dim=-1)), asked):
             return activation, is_first
     return None
 
 
 def is_identity(function: Function, *, width: int) -> bool:
     """Return whether `function` gives its argument back, as an idle dropout does."""
-    return _agree(function, lambda z: z, widths=(width,))
+    return _agree(function, lambda z: z, _asked_once(width))
 
 
 def _of_module(module: nn.Module) -> Activation | None:
@@ -115,18 +120,29 @@ def _gated(activation: Activation, *, is_first: bool) -> Function:
     return gated
 
 
-def _agree(function: Function, ours: Function, *, widths: tuple[int, ...]) -> bool:
+def _asked_once(*widths: int) -> Asked:
+    """Return a function that gives points to ask at, one tensor for each width, and makes each of them once."""
+
+    @cache
+    def points_of(leading: tuple[int, ...], seed: int) -> tuple[Tensor, ...]:
+        return tuple(_points(leading, width, seed + index) for index, width in enumerate(widths))
+
+    return points_of
+
+
+def _agree(function: Function, ours: Function, asked: Asked) -> bool:
     """Return whether both give the same values and derivatives, wherever we ask."""
     try:
-        return all(
-            _agree_at(function, ours, [_points(n_rows, width, seed + index) for index, width in enumerate(widths)])
-            for seed, n_rows in ((0, (2,)), (7, (1, 3)))
-        ) and _agree_beyond_numbers(function, ours, widths)
+        at = ((2,), 0), ((1, 3), 7)
+        widths = tuple(points.shape[-1] for points in asked(*at[0]))
+        return all(_agree_at(function, ours, asked(*each)) for each in at) and _agree_beyond_numbers(
+            function, ours, widths
+        )
     except Exception:  # noqa: BLE001 - whatever a stranger's function raises, it is not one of ours
         return False
 
 
-def _agree_at(function: Function, ours: Function, points: list[Tensor]) -> bool:
+def _agree_at(function: Function, ours: Function, points: Sequence[Tensor]) -> bool:
     theirs_at, ours_at = ([point.clone().requires_grad_() for point in points] for _ in range(2))
     with torch.enable_grad():
         theirs, expected = function(*(point * 1 for point in theirs_at)), ours(*ours_at)

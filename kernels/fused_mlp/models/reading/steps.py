@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _WITHOUT_BRANCHES = {"torch", "_operator", "operator", "builtins", "math"}
+_NOT_LISTED = "none of the steps known to treat each element alike, in its own dtype and with its gradient"
 _WRITING = {*IN_PLACE.values(), operator.setitem}
 
 
@@ -67,7 +68,7 @@ class Steps:
         What somebody's activation computes is found by calling it, which tells only of what it is called on.
         """
         if not is_elementwise(node, self.block.get_submodule):
-            raise NoPattern(f"{self.described(node)} stands between, which may do something else for other shapes")
+            raise NoPattern(f"{self.described(node)} stands between, and is {_NOT_LISTED}")
         if node.op == "call_module":
             for module in self.module(node).modules():
                 if not type(module).__module__.startswith("torch.nn."):
@@ -94,7 +95,11 @@ class Steps:
             raise NoPattern(f"{name}: its forward asks for dtypes")
         for node in traced.graph.nodes:
             if not is_elementwise(node, module.get_submodule):
-                raise NoPattern(f"{name}: {node.name} may do something else for other shapes")
+                raise NoPattern(f"{name}: {node.name} is {_NOT_LISTED}")
+
+    def is_layer_called_by_name(self, node: fx.Node) -> bool:
+        """Return whether a node calls a linear layer in another way than on one value by its place."""
+        return node.op == "call_module" and is_linear(self.module(node)) and bool(node.kwargs)
 
     def is_layer_call(self, node: fx.Node) -> bool:
         """Return whether a node calls a linear layer on one value."""

@@ -82,9 +82,10 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
     functions: dict[FunctionType, None] = {}
     codes = tuple(codes)
     waiting = [each for kind, function in codes for each in functions_of(kind, function)]
+    own = {function for kind, function in codes if kind is type(block)}
     while waiting:
         functions |= dict.fromkeys(waiting)
-        expect_only_results(waiting)
+        expect_only_results(waiting, methods=own)
         codes_read = [code for function in functions for code in codes_in(function)]
         names = frozenset(name for code in codes_read for name in code.co_names)
         asked = frozenset(name for code in codes_read for name in names_asked(code))

@@ -7,6 +7,7 @@ the way, a branch on a tensor's shape or values) is a reason against it.
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from collections import deque
@@ -141,7 +142,10 @@ class NothingComputed(TorchFunctionMode):
             name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
             is_of_tensors = any(isinstance(each, torch.Tensor) for each in leaves)
             what = "tensors that are not made from its argument" if is_of_tensors else "no argument"
-            self._tracer.refuse(f"its forward computes {name} of {what}")
+            verb = "computes"
+            if getattr(func, "__name__", "") == "__get__":  # of a property
+                verb = "asks for"
+            self._tracer.refuse(f"its forward {verb} {name} of {what}")
         if not has_stand_in and (question := asked_of_tensor(func)):
             self._tracer.asked[id(args[0]), question] = args[0], question
         return func(*args, **kwargs)
@@ -220,10 +224,13 @@ class _Generators:
     def are_drawn_from(self) -> bool:
         """Return whether a number was drawn since; give the state back."""
         now = _Generators()
-        random.setstate(self._of_python)
-        if self._of_numpy:
-            sys.modules["numpy"].random.set_state(self._of_numpy)
-        return now._of_python != self._of_python or repr(now._of_numpy) != repr(self._of_numpy)
+        # As bytes: written out, NumPy's hundreds of numbers took a quarter of the time that a model is read in.
+        is_drawn = now._of_python != self._of_python or pickle.dumps(now._of_numpy) != pickle.dumps(self._of_numpy)
+        if is_drawn:
+            random.setstate(self._of_python)
+            if self._of_numpy:
+                sys.modules["numpy"].random.set_state(self._of_numpy)
+        return is_drawn
 
 
 def _text(graph: fx.Graph) -> str:

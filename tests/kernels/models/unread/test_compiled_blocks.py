@@ -5,6 +5,7 @@ import functools
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from fused_mlp import fuse
 from tests.kernels.models.blocks import BertLayer, GptStyle, Holder, LlamaStyle, Merged, OptStyle, Stack, expect_close
@@ -161,3 +162,14 @@ def test_blocks_compiled_by_themselves_take_as_many_graphs_as_their_kinds(mode):
     with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():
         expect_close(model(X), twin(X))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == len(kinds)
+
+
+def test_going_to_training_and_back_compiles_nothing_again():
+    model = fuse(GptStyle().eval()).model
+    counted = CompileCounter()
+    compiled, x = torch.compile(model, backend=counted), torch.randn(4, 12)
+    compiled(x)
+    model.train()
+    model.eval()
+    compiled(x)
+    assert counted.frame_count == 1
