@@ -56,7 +56,7 @@ class RatioRow(NamedTuple):
     @property
     def size(self) -> float:
         """Largest change, a logarithm."""
-        return max([abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio], default=-1.0)
+        return max([-1.0, *[abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio]])
 
     @property
     def is_unlike_its_values(self) -> bool:

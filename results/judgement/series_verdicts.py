@@ -222,31 +222,29 @@ def _doubt(
     base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context
 ) -> tuple[str | None, Doubt | None]:
     """Return why the two decide nothing, in words, None if they may; and the kind of that."""
-    sides = (("head", head), ("base", base))
     if evidence.difference.is_disturbed:
-        found = [one.disturbed for _, side in sides for one in side.processes if one.disturbed]
+        found = [one.disturbed for side in (head, base) for one in side.processes if one.disturbed]
         return f"disturbed: {found[0]}", None
     if evidence.difference.dof or (context.has_spread and not context.is_paired):
         return None, None
-    return ("one undisturbed round alone", None) if context.is_paired else _doubt_about_one(sides, metric)
+    if context.is_paired:
+        return "one undisturbed round alone", None
+    return _doubt_about_one("head", head.row, metric) or _doubt_about_one("base", base.row, metric) or (None, None)
 
 
-def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> tuple[str | None, Doubt | None]:
-    """Return why one process on each side decides nothing, as `_doubt` does."""
-    for name, side in sides:
-        row = side.row
-        if _is_single_number(row, metric):
-            unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
-            doubt = Doubt.SINGLE_NUMBER
-            return f"{doubt} at the {name}, of which no noise is known{unknown}", doubt
-        if metric.name in SWEEP_METRICS and (
-            reason := doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
-        ):
-            return f"{reason} at the {name}", None
-    return None, None
+def _doubt_about_one(name: str, row: SeriesValueRow, metric: Metric) -> tuple[str, Doubt | None] | None:
+    """Return why one process at a commit decides nothing, as `_doubt` does; None if it may decide."""
+    if metric.name in SWEEP_METRICS:
+        reason = doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
+        return (f"{reason} at the {name}", None) if reason else None
+    if not _is_single_number(row, metric):
+        return None
+    unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
+    return f"{Doubt.SINGLE_NUMBER} at the {name}, of which no noise is known{unknown}", Doubt.SINGLE_NUMBER
 
 
 def _is_single_number(row: SeriesValueRow, metric: Metric) -> bool:
     """Return whether a suite told no interval of a value; the sweep's have one, or a doubt of their own."""
-    has_interval = row.ci_low is not None and row.ci_high is not None and math.isfinite(row.ci_high - row.ci_low)
-    return metric.name not in SWEEP_METRICS and not has_interval
+    low, high = row.ci_low, row.ci_high
+    has_interval = low is not None and high is not None and math.isfinite(high - low)
+    return not has_interval and metric.name not in SWEEP_METRICS

@@ -31,13 +31,19 @@ class Side(NamedTuple):
     """Series at one commit. row: the newest run's, its value the median over all runs' processes that count.
 
     n_failed: of its `n_runs` those that were not ok. values: what the runs that were ok measured, one for each.
+    told: the processes, where runs or visits tell several; none where the row itself tells its only one.
     """
 
     row: SeriesValueRow
     n_runs: int
     n_failed: int
     values: tuple[float, ...]
-    processes: tuple[ProcessValue, ...]
+    told: tuple[ProcessValue, ...]
+
+    @property
+    def processes(self) -> tuple[ProcessValue, ...]:
+        """What was measured in each process of the runs that were ok."""
+        return self.told or _processes(self.row)
 
     @property
     def is_ok(self) -> bool:
@@ -52,7 +58,7 @@ class Side(NamedTuple):
     @property
     def is_repeated(self) -> bool:
         """Whether more than one process tells the value."""
-        return len(self.processes) > 1
+        return len(self.told) > 1
 
 
 def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
@@ -67,7 +73,7 @@ def _side(rows: Sequence[SeriesValueRow]) -> Side:
     if len(rows) == 1:  # of most series, and told in a third of the time
         [row] = rows
         values = () if row.value is None else (row.value,)
-        return Side(row, 1, int(row.state != OK), values, _processes(row))
+        return Side(row, 1, int(row.state != OK), values, row.processes)
     ok = [row for row in rows if row.state == OK and row.value is not None]
     failed = [row for row in rows if row.state != OK]
     processes = tuple([process for row in ok for process in _processes(row)])
@@ -83,7 +89,7 @@ def _side(rows: Sequence[SeriesValueRow]) -> Side:
         n_runs=len(rows),
         n_failed=len(failed),
         values=tuple([row.value for row in ok if row.value is not None]),
-        processes=processes,
+        told=processes,
     )
 
 
@@ -92,7 +98,7 @@ def _how_often(failed: Sequence[SeriesValueRow], n_runs: int) -> str:
 
 
 def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
-    """Return the processes of a run; the run itself where the question that it is from does not tell them."""
+    """Return the processes of a run; the run itself where it does not tell them."""
     if row.processes or row.value is None:
         return row.processes
     return (ProcessValue(row.run_id, 0, row.value, row.ci_low, row.ci_high, row.reason),)
@@ -104,8 +110,8 @@ def pair_of(base: Side, head: Side) -> Pair | None:
     is_of_sweep = row.metric in SWEEP_METRICS
     half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
     testbed = (row.project, row.machine, row.environment, row.metric)
-    before = _compared(base.processes, half_width, is_head=False)
-    after = _compared(head.processes, half_width, is_head=True)
+    before = _compared(base.told or _processes(base.row), half_width, is_head=False)
+    after = _compared(head.told or _processes(row), half_width, is_head=True)
     if before is None or after is None:
         return None
     if not is_of_sweep:  # thousands, none of which has a control

@@ -69,7 +69,7 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
 def all_values_at(
     store: Store, *, commit: str, run_ids: Collection[str] | None = None, **chosen: Unpack[SeriesFilter]
 ) -> list[SeriesValueRow]:
-    """Return the value of every run at `commit`, a full hash, of every series that `chosen` takes, with its processes.
+    """Return the value of every run at `commit`, a full hash, of every series that `chosen` takes, with its visits.
 
     run_ids: only these runs. Ordered by series, and then by run, oldest first; `series_id` is as for `values_at`.
     """
@@ -130,20 +130,18 @@ def _value_of_run(
         machine, environment, benchmark, metric, unit, version, parameters, state, reason, median, low, high, q25, q75,
         sample_count, None if samples is None else tuple(array("d", samples)), uid, started_at,
         calls_per_sample,
-        () if median is None else _processes(ProcessValue(uid, 0, median, low, high, reason), made),
+        () if median is None or not made else _of_visits(made, uid),
     )  # fmt: skip
 
 
-def _processes(whole: ProcessValue, visits: list[dict[str, Any]] | None) -> tuple[ProcessValue, ...]:
-    """Return the processes of a run of a series: its visits, or the whole run where it made none."""
-    if visits and all(visit.get("median_s") for visit in visits):
-        return tuple(
-            ProcessValue(
-                whole.run_id, i, visit["median_s"], None, None, visit.get("disturbed"), visit.get("machine_speed")
-            )
-            for i, visit in enumerate(visits)
-        )
-    return (whole,)
+def _of_visits(visits: list[dict[str, Any]], run_id: str) -> tuple[ProcessValue, ...]:
+    """Return the visits of a run of a series as processes; none where one has no value, and the run itself is one."""
+    if not all(visit.get("median_s") for visit in visits):
+        return ()
+    return tuple(
+        ProcessValue(run_id, i, visit["median_s"], None, None, visit.get("disturbed"), visit.get("machine_speed"))
+        for i, visit in enumerate(visits)
+    )
 
 
 def _columns_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:

@@ -139,7 +139,7 @@ class SeriesValueRow(NamedTuple):
 
     value: None unless `state` is "ok". reason: why it is not, or what disturbed a value that is. The interval is None
     where the file gave none; asv's is 99 %, the sweep's 95 %. `metrics.metric_of` has the better direction. processes:
-    of that run, in order; empty where the question does not ask for them.
+    of a run that made several, in order; empty where the run itself is one, or the question does not ask for them.
     """
 
     series_id: int

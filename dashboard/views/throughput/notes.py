@@ -13,6 +13,7 @@ from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.change_points import LOOKING
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
+from results.metrics import LATENCY
 from results.rows import beside_among
 from results.units import change_in_words
 
@@ -112,7 +113,8 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
         note += f", {len(beside)} of other branches not judged"
     if any(row.disturbed for row in drawing.by_commit):
         note += f" · {OPEN_MARKS}"
-    changes = _changes(drawing.commits_chart.change_points)
+    is_timed = drawing.view.choice.quantity.judged_as == LATENCY.name
+    changes = _changes(drawing.commits_chart.change_points, is_timed=is_timed)
     if not drawing.is_marked and len(measured) > 1:
         changes = [LOOKING]
     note = " · ".join([note, *drawing.commits_left_out, *changes])
@@ -121,11 +123,12 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
     return note
 
 
-def _changes(points: Sequence[ChangePoint]) -> list[str]:
-    """Write the newest change points, and how many there are besides."""
+def _changes(points: Sequence[ChangePoint], *, is_timed: bool) -> list[str]:
+    """Write the newest change points, and how many there are besides; of times, that they need not be a curve's own."""
     named = [point.text.replace("\n", " ") for point in reversed(points)][:MOST_CHANGES]
     more = f" and {len(points) - MOST_CHANGES} more" if len(points) > MOST_CHANGES else ""
-    return [f"changed: {', '.join(named)}{more}"] if named else []
+    how = " (without what moved eager there, too)" if is_timed else ""
+    return [f"changed: {', '.join(named)}{more}{how}"] if named else []
 
 
 def _leaders(rows: Sequence[PointRow]) -> str:

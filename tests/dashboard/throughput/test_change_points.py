@@ -70,7 +70,7 @@ def test_a_planted_step_is_marked_with_its_size_commit_and_certainty(planted, jo
         assert part in point.note
     shapes = [shape.name for shape in go.Figure(commits_figure(drawing)).layout.shapes if shape.name]
     assert shapes == [f"change point {point.text}"]
-    assert f"{who} at {short}" in note_of_commits(drawing)
+    assert f"{who} at {short} (without what moved eager there, too)" in note_of_commits(drawing)
 
 
 def test_the_marks_are_the_findings_of_regressions(planted):
