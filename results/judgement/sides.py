@@ -110,8 +110,8 @@ def pair_of(base: Side, head: Side) -> Pair | None:
     is_of_sweep = row.metric in SWEEP_METRICS
     half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
     testbed = (row.project, row.machine, row.environment, row.metric)
-    before = _compared(base.told or _processes(base.row), half_width, is_head=False)
-    after = _compared(head.told or _processes(row), half_width, is_head=True)
+    before = _compared(base.processes, half_width, is_head=False)
+    after = _compared(head.processes, half_width, is_head=True)
     if before is None or after is None:
         return None
     if not is_of_sweep:  # thousands, none of which has a control
