@@ -29,6 +29,7 @@ from tests.benchmarks.harmful_providers import (
     hooked_baseline,
     lenient_check,
     mixed_precision,
+    monitored_rivals,
     more_threads,
     other_activation,
     other_code,
@@ -276,4 +277,5 @@ PROVIDERS = {
     "mode-left-on": mode_left_on,
     "autocast": autocast,
     "several-buffers": several_buffers,
+    "monitored-rivals": monitored_rivals,
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
+from benchmarks.ruler.checks.conclusion import DISTURBED, concluded, first_cause
 from benchmarks.ruler.checks.scratch import scratch_speed
 from benchmarks.ruler.checks.timer_process import TimerProcess
 from benchmarks.ruler.measure.statistics import students_t
@@ -38,6 +38,7 @@ PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
 ROUNDS = 7
+N_ROWS = ROUNDS * len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
 UNSURE = "the rounds lie too far apart to tell"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
@@ -78,7 +79,7 @@ class Row:
         """Return how the machine changed meanwhile, in words, or None: one that is slow throughout is the same."""
         before, after = self.timers_s
         if self.taken is not None:
-            return self.taken
+            return first_cause(self.taken)
         if abs(before / after - 1) > _MOST_MOVED:
             return f"the Timer moved by {signed_percent(after / before - 1)}"
         in_company, alone = self.speeds

@@ -58,6 +58,12 @@ def concluded(
     return Conclusion(kind=kind, words="; ".join(said))
 
 
+def first_cause(disturbed: str) -> str:
+    """Return what disturbed the visits of a point, for a line of a table: the first cause, and how many more."""
+    first, *others = dict.fromkeys(disturbed.split("; "))
+    return f"{first}; and {len(others)} more" if others else first
+
+
 def exit_code(conclusions: Sequence[Conclusion]) -> ExitCode:
     """Return the exit code of a check with these conclusions: the worst one's; without any nothing was measured."""
     kinds = {each.kind for each in conclusions}

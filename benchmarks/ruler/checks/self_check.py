@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from benchmarks.ruler.checks import cheats, company, coverage, floors, planted
-from benchmarks.ruler.checks.conclusion import exit_code
+from benchmarks.ruler.checks.conclusion import exit_code, first_cause
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
@@ -108,8 +108,11 @@ def coverage_of_intervals() -> None:
 @main.command(name="company")
 def company_of_rivals() -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
-    with scratch_settings() as settings:
-        found = list(company.rows(settings))
+    with (
+        scratch_settings() as settings,
+        click.progressbar(company.rows(settings), length=company.N_ROWS, label="company", file=sys.stderr) as rows,
+    ):
+        found = list(rows)
     _tell(*company.report(found))
 
 
@@ -166,7 +169,8 @@ def planted_disturbances() -> None:
         for row in planted.rows(settings):
             found.append(row)
             bias = "?" if row.bias is None else signed_percent(row.bias)
-            click.echo(f"{row.plant:38} {row.shape:12} {row.threads:7} {bias:>7}  {row.verdict()}: {row.flag or '-'}")
+            flag = "-" if row.flag is None else first_cause(row.flag)
+            click.echo(f"{row.plant:38} {row.shape:12} {row.threads:7} {bias:>7}  {row.verdict()}: {flag}")
     _conclude(planted.summary(found))
 
 

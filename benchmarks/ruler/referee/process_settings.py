@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DENORMAL = 5e-324
+_N_TOOLS = 6  # of sys.monitoring, https://docs.python.org/3/library/sys.monitoring.html
 
 
 def _precision_of_all() -> str:
@@ -72,6 +73,30 @@ def _set_profiler(value: object) -> None:
         torch.autograd._disable_profiler()  # type: ignore[attr-defined]  # noqa: SLF001 - the same
 
 
+def _monitoring_tools() -> list[tuple[str | None, int]]:
+    """Return the name and the events everywhere of each of Python's monitoring tools; none before Python 3.12."""
+    tools = getattr(sys, "monitoring", None)
+    return [] if tools is None else [(tools.get_tool(tool), tools.get_events(tool)) for tool in range(_N_TOOLS)]
+
+
+def _use_monitoring_tools(before: object) -> None:
+    tools = getattr(sys, "monitoring", None)
+    if tools is None or not isinstance(before, list):
+        return
+    for tool, (was_named, had_events) in enumerate(before):
+        name = tools.get_tool(tool)
+        if was_named is None and name is not None:
+            tools.set_events(tool, tools.events.NO_EVENTS)
+            # Events of single functions stay, which nobody can list: without a callback they cost next to nothing.
+            for event in filter(None, vars(tools.events).values()):
+                tools.register_callback(tool, event, None)
+            tools.free_tool_id(tool)
+        elif was_named is not None:
+            if name is None:
+                tools.use_tool_id(tool, was_named)
+            tools.set_events(tool, had_events)
+
+
 SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
     "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
     "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),  # type: ignore[dict-item]
@@ -115,6 +140,7 @@ SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
     "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
     "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
     "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
+    "sys.monitoring": (_monitoring_tools, _use_monitoring_tools),
 }
 # Code that was compiled with -ffast-math sets it when it is loaded, honest code as well, so nobody is blamed for it.
 BLAMELESS = "torch.set_flush_denormal"

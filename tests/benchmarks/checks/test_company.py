@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.ruler.checks.company import Case, Row, apart_from, report
+from benchmarks.ruler.checks.company import AXES, N_ROWS, OPERATION, PROVIDERS, ROUNDS, Case, Row, apart_from, report
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.timer_process import TimerProcess
-from benchmarks.ruler.plan.points import Operation
+from benchmarks.ruler.plan.axes import groups
+from benchmarks.ruler.plan.points import DeviceKind, Operation
 from benchmarks.ruler.plan.settings import Settings
 
 
@@ -116,6 +117,11 @@ def test_a_provider_without_a_time_fails_the_check():
     assert lines[2].endswith("wrong: implausible")
     assert found.kind is Kind.FAIL
     assert "1 have no time" in found.words
+
+
+def test_as_many_rows_are_announced_as_are_measured():
+    shapes = groups(AXES, operation=OPERATION, device=DeviceKind.CPU)
+    assert len(shapes) * ROUNDS * len(PROVIDERS) == N_ROWS
 
 
 def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shape):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.ruler.checks.conclusion import DISTURBED, Conclusion, Kind, concluded, exit_code
+from benchmarks.ruler.checks.conclusion import DISTURBED, Conclusion, Kind, concluded, exit_code, first_cause
 from benchmarks.ruler.exit_codes import ExitCode
 
 
@@ -37,3 +37,9 @@ def test_the_worst_conclusion_decides_how_a_check_ends():
     assert exit_code([of_kind[Kind.PASS], of_kind[Kind.UNDECIDED]]) is ExitCode.NOTHING_MEASURED
     assert exit_code([of_kind[Kind.UNDECIDED], of_kind[Kind.FAIL]]) is ExitCode.FAILED
     assert exit_code([]) is ExitCode.NOTHING_MEASURED
+
+
+def test_a_line_of_a_table_has_the_first_cause_and_how_many_more():
+    assert first_cause("slow") == "slow"
+    assert first_cause("slow; slow") == "slow"
+    assert first_cause("slow; busy; slow; hot") == "slow; and 2 more"

@@ -1,6 +1,7 @@
 """The suite of cheating providers: each is found out, with its reason; and no honest one is."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,6 +78,7 @@ REASONS = {
     "mode-left-on": "it left a mode on that sees every operator",
     "several-buffers": "it gives the same memory again",
     "autocast": "it changed what torch.autocast('cpu') sets",
+    "monitored-rivals": f"it changed what sys.{'monitoring' if hasattr(sys, 'monitoring') else 'settrace'} sets",
 }
 
 
