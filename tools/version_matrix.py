@@ -35,7 +35,7 @@ _VERSIONS = (
 
 
 class NotInstallable(Exception):
-    """Raised when pip does not install a pair; the message is what it ended with."""
+    """Raised when a pair's environment cannot be made; the message is what venv or pip ended with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,9 @@ class Row:
 def made_environment(folder: Path, *, python: str, torch: str, pip_options: tuple[str, ...] = ()) -> Path:
     """Make an environment with the project and this torch; return its interpreter. Raises: NotInstallable."""
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    made = subprocess.run([python, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise NotInstallable(f"{python} -m venv: {last_line(made.stderr or made.stdout)}")
     interpreter = folder / "bin" / "python"
     pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *pip_options]
     done = subprocess.run(

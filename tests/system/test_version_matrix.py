@@ -47,3 +47,11 @@ def test_what_passed_before_with_the_same_checkout_is_not_tested_again(tmp_path)
     done = run(*arguments, "--rows", str(kept))
     assert done.returncode == 1
     assert "| it passed |" not in done.stdout
+
+
+def test_a_command_that_is_no_python_is_named_and_the_others_go_on(tmp_path):
+    broken = tmp_path / "python3.99"
+    broken.write_text("#!/bin/sh\necho 'python3.99: command not found' >&2\nexit 127\n", encoding="utf-8")
+    broken.chmod(0o755)
+    with pytest.raises(version_matrix.NotInstallable, match=r"python3.99 -m venv: python3.99: command not found"):
+        version_matrix.made_environment(tmp_path / "env", python=str(broken), torch="0.0.1")
