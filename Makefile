@@ -38,8 +38,8 @@ check: setup  ## style, types, and who may import whom
 kernels-report: setup  ## compile every kernel for GPUs that need not be here; compare with docs/kernels-report.md
 	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
-MODELS ?= --write docs/kernels.md
-models: .venv/models  ## which MLPs of models that people run `fuse` replaces, into docs/kernels.md (MODELS="--speed llama" times)
+MODELS ?= --write docs/fuse.md
+models: .venv/models  ## which MLPs of models that people run `fuse` replaces, into docs/fuse.md (MODELS="--speed llama" times)
 	$(BIN)/python tools/fused_models.py $(MODELS)
 
 .venv/models: .venv/installed

@@ -2,7 +2,7 @@
 
     python tools/fused_models.py                          # the table, Markdown
     python tools/fused_models.py llama opt                # only these
-    python tools/fused_models.py --write docs/kernels.md  # the table into the page, between its marks
+    python tools/fused_models.py --write docs/fuse.md     # the table into the page, between its marks
     python tools/fused_models.py --speed                  # times at 1 × 16 tokens instead: eager, compiled, fused
     python tools/fused_models.py --speed --keep rows.json # the same, going on where the last call was interrupted
 
