@@ -48,7 +48,10 @@ def roofline_figure(points: Sequence[Placed], *, peak: float | None, dtype: str,
             if slope in named
             else None
         )
-        figure.add_trace(_slope_trace(slope, x=(left, right), y=(low, high), peak=peak, at=at))
+        # Below the lowest there is room for a name that would run into the one above.
+        is_below = at is None and slope is slopes[-1]
+        at = (FIRST_NAME + LAST_NAME) / 2 if is_below else at
+        figure.add_trace(_slope_trace(slope, x=(left, right), y=(low, high), peak=peak, at=at, is_named_below=is_below))
     if peak:
         ridge = min([peak / slope.bytes_per_s for slope in slopes], default=left)
         figure.add_trace(_peak_trace(peak, dtype=dtype, left=ridge, right=right))
@@ -59,8 +62,14 @@ def roofline_figure(points: Sequence[Placed], *, peak: float | None, dtype: str,
     return figure
 
 
-def _slope_trace(
-    slope: Slope, *, x: tuple[float, float], y: tuple[float, float], peak: float | None, at: float | None
+def _slope_trace(  # noqa: PLR0913 - a line, and where its name stands
+    slope: Slope,
+    *,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    peak: float | None,
+    at: float | None,
+    is_named_below: bool,
 ) -> go.Scatter:
     rate = slope.bytes_per_s
     end = x[1] if peak is None else min(x[1], peak / rate)
@@ -70,8 +79,8 @@ def _slope_trace(
     return go.Scatter(
         name=slope.label, x=places, y=[place * rate for place in places], mode="lines+text",
         line={"color": ROOF_COLOUR, "width": 1.5}, text=["", escaped(slope.short_label) if at else "", ""],
-        textposition="top left", textfont={"size": 11}, hovertemplate=f"{escaped(slope.label)}<extra></extra>",
-        showlegend=False,
+        textposition="bottom right" if is_named_below else "top left", textfont={"size": 11},
+        hovertemplate=f"{escaped(slope.label)}<extra></extra>", showlegend=False,
     )  # fmt: skip
 
 

@@ -81,7 +81,9 @@ def expected_table(rows: Sequence[Expectation]) -> Component:
         )
         for row in rows
     ]
-    return html.Div(html.Table([html.Thead(head), html.Tbody(lines)], className="winners named"), className="scrolls")
+    return html.Div(
+        html.Table([html.Thead(head), html.Tbody(lines)], className="winners named half"), className="scrolls"
+    )
 
 
 def _compared(row: Expectation) -> Component | str:

@@ -154,3 +154,15 @@ def test_a_first_visit_of_a_page_with_tables_loads_two_megabytes_at_most(browser
     page.wait_for_load_state("networkidle")
     page.context.close()
     assert 0 < sum(sizes) < 2e6
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_what_was_expected_is_beside_what_was_seen_without_scrolling(visit, address, width):
+    page = opened(visit, viewport={"width": width, "height": 900})
+    page.evaluate("""() => {
+      const [name, , , told] = document.querySelector('#profile-expected tbody tr').children;
+      name.innerText = 'Device idle between kernels, profiled';
+      told.innerText = 'other operators than expected';
+    }""")
+    box = page.query_selector("#profile-expected .scrolls")
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0

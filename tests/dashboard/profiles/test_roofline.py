@@ -127,6 +127,18 @@ def test_the_figure_is_logarithmic_with_units_and_a_trace_for_each_provider_and_
     assert figure.data[3].marker.size[0] < figure.data[3].marker.size[1]
 
 
+def test_of_two_roofs_near_each_other_the_lower_is_named_below_itself(at, ceilings):
+    near = replace(ceilings, bandwidth_bytes_per_s={16 * KIB: 1e11, 1024 * KIB: 8e10})
+    rows = [at(n_bytes, 64 * KIB, 1e-4) for n_bytes in (16 * KIB, 1024 * KIB)]
+    upper, lower, *_ = figure_of(placed(rows, ceilings=near)).data
+    assert (upper.textposition, lower.textposition) == ("top left", "bottom right")
+    assert [next(filter(None, each.text)).replace(THIN, " ") for each in (upper, lower)] == [
+        "cache, 16 KiB: 100 GB/s", "memory, 1 MiB: 80.0 GB/s",
+    ]  # fmt: skip
+    far = replace(ceilings, bandwidth_bytes_per_s={16 * KIB: 1e11, 1024 * KIB: 1e10})
+    assert {each.textposition for each in figure_of(placed(rows, ceilings=far)).data[:2]} == {"top left"}
+
+
 def test_without_ceilings_points_stay_and_no_roof_is_invented(at):
     points = placed([at(KIB, KIB, 1e-6)], ceilings=None)
     assert [trace.name for trace in figure_of(points, peak=None).data] == ["eager"]
