@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -100,7 +101,12 @@ def asv_configuration(data_dir: Path) -> Path:
         return path
     own = data_dir / "asv.conf.json"
     folders = {name: str(ROOT / values[name]) for name in ("repo", "benchmark_dir", "env_dir")}
-    values |= {**folders, "results_dir": str(data_dir / "asv"), "html_dir": str(data_dir / "html")}
+    # asv would take the folder of this file for the checkout that its commands name.
+    commands = {
+        name: [each.replace("{conf_dir}", shlex.quote(str(ROOT))) for each in values[name]]
+        for name in ("build_command", "install_command")
+    }
+    values |= {**folders, **commands, "results_dir": str(data_dir / "asv"), "html_dir": str(data_dir / "html")}
     write_whole(own, json.dumps(values, indent=1) + "\n")
     return own
 
