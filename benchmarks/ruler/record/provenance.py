@@ -101,21 +101,31 @@ def measured_commit(settings: Settings) -> Commit:
     """Return the commit of the installed fused_mlp.
 
     An editable install is HEAD. A wheel carries its commit in its version; ASV_COMMIT, when asv built that wheel,
-    is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD is no longer what it was when
-    `fusebench run` began (settings.commit).
+    is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD, or what is installed, is no longer
+    what it was when `fusebench run` began (settings.commit).
     """
     if is_editable():
         return _head(settings)
     installed = _installed_hash()
     asked = settings.asv_commit
     if asked and (installed is None or asked.startswith(installed)):
-        return commit_from_git(asked)
+        return _as_begun(commit_from_git(asked), settings)
     if installed is None:
         raise UnknownCommit(
             f"the installed fusebench {_installed_version()} does not name its commit; install it from a checkout "
             "(pip install -e .), or set ASV_COMMIT to the full hash"
         )
-    return commit_from_git(installed)
+    return _as_begun(commit_from_git(installed), settings)
+
+
+def _as_begun(installed: Commit, settings: Settings) -> Commit:
+    begun = settings.commit
+    if begun is None or installed.hash == begun or settings.is_uncommitted:
+        return installed
+    raise UncommittedChanges(
+        f"this process finds the fused_mlp of {installed.hash[:8]}, and {begun[:8]} is being measured; leave what is "
+        "installed alone while measuring, and name the folders on PYTHONPATH by their whole paths"
+    )
 
 
 def _head(settings: Settings) -> Commit:

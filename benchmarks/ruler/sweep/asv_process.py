@@ -16,6 +16,7 @@ from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
+from benchmarks.ruler.worker.process import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,8 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
                 *recording,
             ],
             cwd=ROOT,
-            env=environment_from_settings(settings),
+            # asv's processes run in folders of their own, and have its PYTHONPATH for theirs.
+            env={**environment_from_settings(settings), "PYTHONPATH": python_path(), "ASV_PYTHONPATH": python_path()},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
