@@ -163,7 +163,17 @@ def commit_from_git(revision: str) -> Commit:
             "measure in a git checkout of fusebench, or say by FUSEBENCH_COMMIT=<40 hex digits> which commit these "
             "files are"
         )
-    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; {way}")
+    said = _complaint_of_git()
+    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; {f'git says: {said}; ' if said else ''}{way}")
+
+
+def _complaint_of_git() -> str | None:
+    """Return the first line with which git refuses to read this checkout, which may be one all the same."""
+    try:
+        done = _run_git("rev-parse", "--git-dir")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return next(iter(done.stderr.strip().splitlines()), None) if done.returncode else None
 
 
 def _installed_hash() -> str | None:
@@ -185,14 +195,18 @@ def _installed_version() -> str:
 def git_output(*arguments: str) -> str | None:
     """Return what git prints in this checkout; None if it fails or is missing."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=30,
-        )
+        done = _run_git(*arguments)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _run_git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", "-C", str(ROOT), *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=30,
+    )

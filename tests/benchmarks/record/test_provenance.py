@@ -5,7 +5,7 @@ import pytest
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record import provenance
-from benchmarks.ruler.record.provenance import Commit, measured_commit, refuse_uncommitted_changes
+from benchmarks.ruler.record.provenance import Commit, commit_from_git, measured_commit, refuse_uncommitted_changes
 
 HASH = "c0ffee" + 34 * "0"
 
@@ -56,3 +56,13 @@ def test_an_installed_commit_that_is_not_the_one_the_run_began_with_is_not_filed
         return
     with pytest.raises(UncommittedChanges, match=r"finds the fused_mlp of c0ffee00, and facade00 is being measured"):
         measured_commit(settings)
+
+
+def test_why_git_will_not_read_a_checkout_is_told_in_its_words(monkeypatch, tmp_path):
+    # In a container the checkout is often another user's.
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\necho \"fatal: detected dubious ownership in repository at '/x'\" >&2\nexit 128\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(UnknownCommit, match=r"git says: fatal: detected dubious ownership in repository at '/x'; "):
+        commit_from_git("HEAD")
