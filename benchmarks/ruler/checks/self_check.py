@@ -82,7 +82,7 @@ _REPLAYED = replace(
 )
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
     """Check the ruler on itself."""
 

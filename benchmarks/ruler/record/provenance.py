@@ -101,21 +101,31 @@ def measured_commit(settings: Settings) -> Commit:
     """Return the commit of the installed fused_mlp.
 
     An editable install is HEAD. A wheel carries its commit in its version; ASV_COMMIT, when asv built that wheel,
-    is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD is no longer what it was when
-    `fusebench run` began (settings.commit).
+    is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD, or what is installed, is no longer
+    what it was when `fusebench run` began (settings.commit).
     """
     if is_editable():
         return _head(settings)
     installed = _installed_hash()
     asked = settings.asv_commit
     if asked and (installed is None or asked.startswith(installed)):
-        return commit_from_git(asked)
+        return _as_begun(commit_from_git(asked), settings)
     if installed is None:
         raise UnknownCommit(
             f"the installed fusebench {_installed_version()} does not name its commit; install it from a checkout "
             "(pip install -e .), or set ASV_COMMIT to the full hash"
         )
-    return commit_from_git(installed)
+    return _as_begun(commit_from_git(installed), settings)
+
+
+def _as_begun(installed: Commit, settings: Settings) -> Commit:
+    begun = settings.commit
+    if begun is None or installed.hash == begun or settings.is_uncommitted:
+        return installed
+    raise UncommittedChanges(
+        f"this process finds the fused_mlp of {installed.hash[:8]}, and {begun[:8]} is being measured; leave what is "
+        "installed alone while measuring, and name the folders on PYTHONPATH by their whole paths"
+    )
 
 
 def _head(settings: Settings) -> Commit:
@@ -153,7 +163,17 @@ def commit_from_git(revision: str) -> Commit:
             "measure in a git checkout of fusebench, or say by FUSEBENCH_COMMIT=<40 hex digits> which commit these "
             "files are"
         )
-    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; {way}")
+    said = _complaint_of_git()
+    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; {f'git says: {said}; ' if said else ''}{way}")
+
+
+def _complaint_of_git() -> str | None:
+    """Return the first line with which git refuses to read this checkout, which may be one all the same."""
+    try:
+        done = _run_git("rev-parse", "--git-dir")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return next(iter(done.stderr.strip().splitlines()), None) if done.returncode else None
 
 
 def _installed_hash() -> str | None:
@@ -175,14 +195,18 @@ def _installed_version() -> str:
 def git_output(*arguments: str) -> str | None:
     """Return what git prints in this checkout; None if it fails or is missing."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=30,
-        )
+        done = _run_git(*arguments)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _run_git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", "-C", str(ROOT), *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=30,
+    )

@@ -34,6 +34,11 @@ class AsvRequest:
     is_repeated: bool = False
     is_first: bool = False
 
+    @property
+    def is_to_append(self) -> bool:
+        """Whether asv holds an earlier result, for which it fixes the number of calls in a sample, to append to."""
+        return not self.is_repeated and "number" in self.attributes and "repeat" not in self.attributes
+
 
 def asv_request() -> AsvRequest:
     """Return what asv asks of this process; of a process that asv did not start, nothing special."""
@@ -76,8 +81,7 @@ def samples_to_replay(samples_s: Sequence[float], request: AsvRequest) -> tuple[
     if n_asked:
         ordered = sorted(samples_s)
         return tuple(ordered[int((index + 0.5) / n_asked * len(ordered))] for index in range(n_asked))
-    # asv fixes the number of calls in a sample where it holds an earlier result to append to.
-    return (median(samples_s),) if "number" in attributes else tuple(samples_s)
+    return (median(samples_s),) if request.is_to_append else tuple(samples_s)
 
 
 # asv makes a folder for each suite and run, a process for each combination of parameters and round, and calls `setup`

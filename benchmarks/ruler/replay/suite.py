@@ -57,6 +57,11 @@ class Track:
 
 
 Recording = dict["PointKey", Track]
+# asv need not have kept the samples of what it appends to, and no process of a suite is told whether it did.
+_MEDIAN_ALONE = (
+    ", the median alone, to append to samples that asv kept; without them it now has no interval, "
+    "and asv run --record-samples gives it one and keeps them"
+)
 _NOT_MEASURED = Track(reason="this point is not among those measured on this machine", samples_s=())
 
 
@@ -207,7 +212,8 @@ class Recorded:
             if request.profiled == f"time_{pass_}":
                 self._profiled_calls = _profiled_calls(*self._key(pass_, *params))
         if request.is_first:
-            _say(f"{self.operation}: replayed from {forward.run or both.run}; fusebench run --again measures anew")
+            what = (forward.run or both.run) + (_MEDIAN_ALONE if request.is_to_append else "")
+            _say(f"{self.operation}: replayed from {what}; fusebench run --again measures anew")
 
     def time_forward(self, *_: object) -> None:
         """Replay one forward, in seconds; for `asv profile`, call it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
+from benchmarks.ruler.worker.process import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +61,8 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
                 *recording,
             ],
             cwd=ROOT,
-            env=environment_from_settings(settings),
+            # asv's processes run in folders of their own, and have its PYTHONPATH for theirs.
+            env={**environment_from_settings(settings), "PYTHONPATH": python_path(), "ASV_PYTHONPATH": python_path()},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -100,7 +103,12 @@ def asv_configuration(data_dir: Path) -> Path:
         return path
     own = data_dir / "asv.conf.json"
     folders = {name: str(ROOT / values[name]) for name in ("repo", "benchmark_dir", "env_dir")}
-    values |= {**folders, "results_dir": str(data_dir / "asv"), "html_dir": str(data_dir / "html")}
+    # asv would take the folder of this file for the checkout that its commands name.
+    commands = {
+        name: [each.replace("{conf_dir}", shlex.quote(str(ROOT))) for each in values[name]]
+        for name in ("build_command", "install_command")
+    }
+    values |= {**folders, **commands, "results_dir": str(data_dir / "asv"), "html_dir": str(data_dir / "html")}
     write_whole(own, json.dumps(values, indent=1) + "\n")
     return own
 

@@ -35,6 +35,7 @@ class Display:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._has_stopped = False
         self._bar = Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=16),
@@ -63,6 +64,11 @@ class Display:
 
     def show(self, step: Step) -> None:
         """Show `step`: move the bar, or print what is new."""
+        if step.phase is Phase.STOPPED:
+            if self._has_stopped:
+                # Each of asv's suites reports it.
+                return
+            self._has_stopped = True
         if self._console.is_terminal:
             description = f"{step.phase} {step.operation}"
             self._bar.update(self._task, completed=step.share, description=description, left=text_from_left(step))

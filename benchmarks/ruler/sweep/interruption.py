@@ -77,12 +77,12 @@ def ended_by_exit_code(*, name: str) -> Iterator[None]:
 
 
 def run_command(command: click.Command, *, name: str) -> None:
-    """Run `command` as `name` and exit by its end, as `ended_by_exit_code` does; WRONG_USAGE for wrong options, too."""
+    """Run `command` as `name` and exit by its end, as `ended_by_exit_code` does; by what click finds, too."""
     import click  # noqa: PLC0415 - a campaign says what is missing before it is imported
 
     with ended_by_exit_code(name=name):
         try:
             command.main(prog_name=name, standalone_mode=False)
-        except click.UsageError as error:
+        except click.ClickException as error:
             error.show()
-            sys.exit(ExitCode.WRONG_USAGE)
+            sys.exit(ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else ExitCode.FAILED)

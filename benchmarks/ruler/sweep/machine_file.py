@@ -126,7 +126,12 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 def _content(path: Path, machine: str) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        written = content["format"]
+        # A newer format is one because its values are others, which must not be taken for damaged.
+        if (written := content["format"]) not in _READABLE_FORMATS:
+            raise DamagedCeilings(
+                f"the file of ceilings {path} has format {written!r}, and this ruler reads 1 and 2",
+                mend="measure with the newer one, or move it away, and they are measured anew",
+            )
         for known in content["environments"].values():
             value_from_json(Ceilings, known)
         for known in content.setdefault("probes", {}).values():
@@ -138,11 +143,6 @@ def _content(path: Path, machine: str) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         damage = f"the file of ceilings {path} {_damage(error)}"
         raise DamagedCeilings(damage, mend="move it away, and they are measured anew") from error
-    if written not in _READABLE_FORMATS:
-        raise DamagedCeilings(
-            f"the file of ceilings {path} has format {written!r}, and this ruler reads 1 and 2",
-            mend="measure with the newer one, or move it away, and they are measured anew",
-        )
     return content
 
 

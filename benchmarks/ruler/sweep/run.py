@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.ruler.errors import JournalError, RulerError
+from benchmarks.ruler.errors import InvalidSettings, JournalError, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
@@ -158,6 +158,10 @@ def _with_options(  # noqa: PLR0913 - the options
     filters: Mapping[str, str | None],
 ) -> Settings:
     """Return `settings` with the options of the command line, which come before the environment's."""
+    for option, value in (("--axes", axes), ("--provider-module", provider_module)):
+        if value == "":
+            # A variable of a shell that is not set must not measure something else.
+            raise InvalidSettings(f"{option} is empty; name one, or leave it out")
     chosen = {name: words(text) for name, text in filters.items() if text is not None}
     return replace(
         settings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from shutil import disk_usage
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 _CONSEQUENCE = re.compile(r"setup_cache failed|Setting up \S+ +failed")
+_TRACEBACK = re.compile(r"raise \w+\(|(During handling of|The above exception was)\b.* exception")
 # With less, nothing that a sweep writes can be told to have been kept.
 _LEAST_FREE_BYTES = 2**16
 # For the estimate alone: the start of a worker, asv's replay of an operation, and a first call in a worker of its own.
@@ -93,11 +95,17 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Setting
             f", and {count_of(n_silent, 'point')} {'has' if n_silent == 1 else 'have'} no profile" if n_silent else ""
         )
         problem = lacking if n_missing else f"asv did not keep its record{unprofiled}"
-        printed = f"; asv printed ({end.log}):" if end else ""
+        printed = f"{_how_asv_printed(end)} ({end.log}):" if end else ""
         console.print(f"[red]{problem}[/red]{printed}", soft_wrap=True)
         if end:
             console.print("\n".join(_lines_about_failures(end.log)), markup=False, soft_wrap=True)
     return ExitCode.FAILED if failed or n_missing or status else ExitCode.FINE
+
+
+def _how_asv_printed(end: AsvEnd) -> str:
+    if end.status >= 0:
+        return "; asv printed"
+    return f": asv was killed by {signal.Signals(-end.status).name}, and had printed"
 
 
 def _as_expected(sweep: Sweep) -> str | None:
@@ -125,15 +133,14 @@ def _as_expected(sweep: Sweep) -> str | None:
 
 
 def _lines_about_failures(log: Path) -> list[str]:
-    """Return the lines of asv's output about a failure, or its last ones if there is none; why, if it is empty."""
+    """Return the lines of asv's output about a failure, or its last ones if there is none; whether the disk is full."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    is_full = disk_usage(log.parent).free < _LEAST_FREE_BYTES
+    no_room = [f"no room is left on the disk of {log.parent}; make some, and run again"] if is_full else []
     if not any(lines):
-        is_full = disk_usage(log.parent).free < _LEAST_FREE_BYTES
-        return [
-            f"nothing: no room is left on the disk of {log.parent}; make some, and run again" if is_full else "nothing"
-        ]
+        return [": ".join(["nothing", *no_room])]
     telling = [line for line in lines if re.search("error|failed|exception", line, re.IGNORECASE)]
     ours = [line for line in telling if "asv: skipped" not in line]
     # What follows from a cause, for each suite and benchmark anew, says nothing of it.
-    causes = [line for line in ours if not _CONSEQUENCE.search(line)]
-    return list(dict.fromkeys(causes or ours))[-8:] or lines[-8:]
+    causes = [line for line in ours if not _CONSEQUENCE.search(line) and not _TRACEBACK.match(line)]
+    return (list(dict.fromkeys(causes or ours))[-8:] or lines[-8:]) + no_room

@@ -5,9 +5,17 @@ import pytest
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record import provenance
-from benchmarks.ruler.record.provenance import Commit, measured_commit, refuse_uncommitted_changes
+from benchmarks.ruler.record.provenance import Commit, commit_from_git, measured_commit, refuse_uncommitted_changes
 
 HASH = "c0ffee" + 34 * "0"
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    """No commit that an earlier test asked for."""
+    provenance.measured_commit.cache_clear()
+    yield
+    provenance.measured_commit.cache_clear()
 
 
 @pytest.fixture
@@ -15,9 +23,6 @@ def no_git(monkeypatch, tmp_path):
     """A machine without git on its path, and a checkout whose files are measured."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(provenance, "is_editable", lambda: True)
-    provenance.measured_commit.cache_clear()
-    yield
-    provenance.measured_commit.cache_clear()
 
 
 def test_without_git_the_commit_is_what_the_environment_says(no_git):
@@ -34,6 +39,30 @@ def test_without_git_and_without_a_whole_hash_nothing_is_measured_and_the_error_
 
 def test_where_git_knows_better_a_hash_that_is_not_head_is_refused(monkeypatch):
     monkeypatch.setattr(provenance, "is_editable", lambda: True)
-    provenance.measured_commit.cache_clear()
     with pytest.raises(UncommittedChanges, match="HEAD moved from c0ffee00"):
         measured_commit(settings_from_environment({"FUSEBENCH_COMMIT": HASH}))
+
+
+@pytest.mark.parametrize("begun", [None, "c0ffee00" + 32 * "0", "facade00" + 32 * "0"])
+def test_an_installed_commit_that_is_not_the_one_the_run_began_with_is_not_filed_under_it(monkeypatch, begun):
+    # A process of asv's runs in another folder, where a relative PYTHONPATH finds other kernels.
+    installed = "c0ffee00" + 32 * "0"
+    monkeypatch.setattr(provenance, "is_editable", lambda: False)
+    monkeypatch.setattr(provenance, "_installed_hash", lambda: installed)
+    monkeypatch.setattr(provenance, "git_output", lambda *_: None)
+    settings = settings_from_environment({"FUSEBENCH_COMMIT": begun} if begun else {})
+    if begun in {None, installed}:
+        assert measured_commit(settings).hash == installed
+        return
+    with pytest.raises(UncommittedChanges, match=r"finds the fused_mlp of c0ffee00, and facade00 is being measured"):
+        measured_commit(settings)
+
+
+def test_why_git_will_not_read_a_checkout_is_told_in_its_words(monkeypatch, tmp_path):
+    # In a container the checkout is often another user's.
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\necho \"fatal: detected dubious ownership in repository at '/x'\" >&2\nexit 128\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(UnknownCommit, match=r"git says: fatal: detected dubious ownership in repository at '/x'; "):
+        commit_from_git("HEAD")

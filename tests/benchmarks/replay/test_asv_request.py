@@ -73,8 +73,11 @@ def test_a_recording_is_replayed_once_however_many_rounds_asv_makes(asked_by_asv
 
 def test_what_asv_appends_to_an_earlier_result_is_one_sample_and_leaves_the_median(asked_by_asv):
     # asv names the number of calls where it holds a result to append to.
-    answer, _ = asked_by_asv(number=1)
+    answer, said = asked_by_asv(number=1)
     assert answer == {"samples": [3e-6], "number": 1}
+    # Where asv kept no samples, this one is all that it has then.
+    assert "r of 2026-01-02, the median alone" in said
+    assert "without them it now has no interval" in said
 
 
 def test_the_run_that_is_replayed_is_named_once_by_each_round_because_asv_shows_the_last_ones_words(asked_by_asv):
@@ -86,8 +89,10 @@ def test_the_run_that_is_replayed_is_named_once_by_each_round_because_asv_shows_
 
 
 def test_quick_replays_the_median(asked_by_asv):
-    answer, _ = asked_by_asv(number=1, repeat=1, warmup_time=0, rounds=1)
+    answer, said = asked_by_asv(number=1, repeat=1, warmup_time=0, rounds=1)
     assert answer == {"samples": [3e-6], "number": 1}
+    # asv keeps nothing of it, so nothing is lost.
+    assert "interval" not in said
 
 
 @pytest.mark.parametrize(

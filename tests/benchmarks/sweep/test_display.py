@@ -150,3 +150,12 @@ def test_a_finding_has_its_time_in_a_unit_that_can_be_read_and_says_if_it_was_di
 ):
     line = replace(timing_line, outcome=replace(timing_line.outcome, latency_s=latency_s, disturbed=disturbed))
     assert finding_from_line(line) == f"{timing_line.head.contender} {told}"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_that_the_time_is_up_is_said_once_and_not_by_each_of_asvs_suites(shown, is_terminal):
+    stopped = replace(STEP, phase=Phase.STOPPED, detail="the time is up", findings=())
+    waiting = replace(STEP, phase=Phase.WAITING, detail="another sweep measures", findings=())
+    said = shown(waiting, waiting, stopped, stopped, stopped, is_terminal=is_terminal)
+    assert said.count("the time is up") == 1
+    assert said.count("another sweep measures") == 2

@@ -92,3 +92,10 @@ def test_a_time_without_a_zone_is_in_utc(write):
     speed = MachineSpeed(write(probe={"measured_at": NOW.replace(tzinfo=None).isoformat()}), **HERE)
     speed.begin({}, now=NOW + timedelta(days=1))
     assert speed.best_s == {"core": 1e-4}
+
+
+@pytest.mark.parametrize("probes", [{"py3.11-cpu-t2": {"quartiles": [1e-4, 2e-4]}}, ["of another kind"], None])
+def test_a_file_of_a_newer_format_is_told_as_such_whatever_it_holds_and_not_as_damaged(write, probes):
+    text = json.dumps({"format": 3, "machine": "box", "surroundings": {}, "probes": probes})
+    with pytest.raises(DamagedCeilings, match="has format 3, and this ruler reads 1 and 2; measure with the newer"):
+        kept_ceilings(write(text=text), **HERE)

@@ -241,12 +241,15 @@ def test_a_lock_in_a_folder_that_is_not_there_is_named(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("option", ["--operation", "--batch"])
-def test_an_empty_filter_is_refused_and_does_not_measure_everything(option):
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [("--operation", "no point has"), ("--batch", "no point has"), ("--axes", "empty"), ("--provider-module", "empty")],
+)
+def test_an_empty_value_is_refused_and_does_not_measure_everything(option, why):
     command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--uncommitted", option, ""]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == ExitCode.WRONG_USAGE
-    assert "no point has" in done.stdout + done.stderr
+    assert why in done.stdout + done.stderr
 
 
 def test_a_heading_is_printed_once_the_options_are_right_and_not_before(monkeypatch, tmp_path):

@@ -95,6 +95,27 @@ def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summ
     assert "asv did not keep its record, and 1 point has no profile" in said
 
 
+def test_an_asv_that_was_killed_is_told_to_have_been_and_by_what(summed_up):
+    code, said = summed_up(None, status=-9, printed="[11 %] ··· Setting up mlp:14\n")
+    assert code == ExitCode.FAILED
+    assert "1 point was not measured: asv was killed by SIGKILL, and had printed (" in said
+
+
+def test_a_full_disk_is_told_beside_what_asv_printed_of_it_and_no_line_of_a_traceback_is(summed_up, monkeypatch):
+    monkeypatch.setattr(summary, "disk_usage", lambda _: SimpleNamespace(free=0))
+    printed = [
+        "OSError: [Errno 28] No space left on device",
+        "The above exception was the direct cause of the following exception:",
+        "    raise JournalError(",
+        "During handling of the above exception, another exception occurred:",
+        "benchmarks.ruler.errors.JournalError: j.jsonl: cannot be writte",
+    ]
+    _, said = summed_up(None, printed="\n".join(printed))
+    _, *told = said.splitlines()
+    assert told[:2] == [printed[0], printed[-1]]
+    assert told[2].startswith("no room is left on the disk of ")
+
+
 def test_an_asv_that_failed_after_the_profiles_lost_none(summed_up, profile_line):
     code, said = summed_up(status=1, profiles=profile_line)
     assert code == ExitCode.FAILED
