@@ -70,10 +70,13 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
     view, base = _with_base(view, [row.commit for row in stored])
     left_out: list[str] = []
     if base is not None:
-        drawn, without = relative_to(view.chosen_lines, histories, base=base)
-        drawn_format = RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
-        if without:
-            left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value at {base[:8]}")
+        divided, without = relative_to(view.chosen_lines, histories, base=base)
+        if divided or not view.chosen_lines:
+            drawn, drawn_format = divided, RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
+        else:
+            view = _without_base(view, f"No line has a value above 0 at {base[:8]}")
+        if divided and without:
+            left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value above 0 at {base[:8]}")
     undated = {value.commit for one in histories.values() for value in one.values if value.commit_date is None}
     if undated and view.choice.spacing is CommitSpacing.DATE:
         left_out.append(f"{counted(len(undated), 'commit')} without a date left out")
@@ -225,8 +228,12 @@ def _with_base(view: ExploreView, stored: list[str]) -> tuple[ExploreView, str |
     found = [commit for commit in stored if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, relative=found[0][:12])), found[0]
-    problem = f"{len(found) or 'No'} commits begin with {requested[:MOST_SHOWN]}; values are shown as they are."
-    return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem)), None
+    return _without_base(view, f"{len(found) or 'No'} commits begin with {requested[:MOST_SHOWN]}"), None
+
+
+def _without_base(view: ExploreView, why: str) -> ExploreView:
+    problem = f"{why}; values are shown as they are."
+    return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem))
 
 
 def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView:
