@@ -271,7 +271,7 @@ def _y_axis(chart: Chart, *, scale: Scale, most_ratio: float) -> dict[str, objec
     if not readings:
         return {**axis, "showticklabels": False, "showgrid": False, "range": [0, 1]}
     low, high = min(lows), max(highs)
-    if scale is Scale.LOG and low > 0:
+    if scale is Scale.LOG and chart.is_positive:
         decades = math.log10(high) - math.log10(low)  # a quotient of the two may be beyond all numbers
         pad = max(0.06 * decades, 0.04)
         ticks = decade_ticks(decades, chart.ordinate, most_ratio=most_ratio)

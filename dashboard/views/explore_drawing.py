@@ -11,7 +11,7 @@ from dashboard.figures.reduction import reduced
 from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.lines import parameter_choices, words_of
 from dashboard.quantities import MetricFormat
-from dashboard.scales import CommitSpacing
+from dashboard.scales import CommitSpacing, Scale
 from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
@@ -171,6 +171,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(OPEN_MARKS)
+    if choice.scale is Scale.LOG and not drawing.chart.is_positive:
+        parts.append("not logarithmic, as not all is above 0")
     parts += drawing.left_out
     if not drawing.is_marked and len(rows) > 1:
         parts.append(LOOKING)

@@ -1,4 +1,4 @@
-"""Commits that the values of the page Explore are divided by, where one has nothing to divide by."""
+"""Values of the page Explore that are 0 or below: nothing is divided by them, and no logarithmic axis holds them."""
 
 from __future__ import annotations
 
@@ -38,3 +38,13 @@ def test_a_line_without_a_value_at_the_baseline_is_counted(drawn):
     drawing = drawn(f"?benchmark=ops.time_sort&relative={'b' * 12}", times=[[1.0, 2.0], [None, 4.0], [3.0, 6.0]])
     assert [mark.reading.value for curve in drawing.chart.curves for mark in curve.marks] == [0.5, 1.0, 1.5]
     assert "1 of 2 lines have no value above 0 at bbbbbbbb" in note_of_lines(drawing)
+
+
+@pytest.mark.parametrize(("tracked", "scale", "is_told"), [
+    ((1.0, 0.0), "log", True), ((-2.0, 3.0), "log", True), ((1.0, 0.0), "fit", False), ((1.0, 2.0), "log", False),
+])  # fmt: skip
+def test_an_axis_that_cannot_be_logarithmic_as_was_chosen_is_told(drawn, tracked, scale, is_told):
+    drawing = drawn(f"?benchmark=ops.track_size&scale={scale}", times=[[1.0, 1.0]] * 2, tracked=tracked)
+    assert ("not logarithmic, as not all is above 0" in note_of_lines(drawing)) == is_told
+    axis = page_props(drawing, is_from_url=False)["figure"]["layout"]["yaxis"]
+    assert (axis.get("type") == "log") == (scale == "log" and not is_told)
