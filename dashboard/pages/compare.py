@@ -96,7 +96,9 @@ def register(app: Dash, store: Store) -> None:
         if not projects(store):
             raise NotFound("nothing is stored")
         drawing = compare_drawing_of(store, query=request.query_string.decode("latin-1"))
-        return csv_response(csv_of_ratios(drawing.rows, drawing.names, shared=drawing.shared), name="compare")
+        commits = drawing.choice.commit if drawing.choice.along is Along.COMMIT else ()
+        text = csv_of_ratios(drawing.rows, drawing.names, shared=drawing.shared, commits=commits)
+        return csv_response(text, name="compare")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=compare_csv)
 

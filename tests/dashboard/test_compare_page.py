@@ -207,7 +207,9 @@ def test_another_project_forgets_the_sides(store):
 def test_all_ratios_are_saved_as_csv(store):
     text = create_app(store).server.test_client().get("/compare.csv?machine=bench-01").text
     heading, *lines = text.splitlines()
-    assert heading.endswith("shared_parameters,unit,base,base_value,side,value,ratio,ratio_low,ratio_high,outcome")
+    assert heading.endswith(
+        "shared_parameters,unit,base,base_value,side,value,ratio,ratio_low,ratio_high,outcome,base_commit,side_commit"
+    )
     assert len(lines) == 24
 
 
