@@ -11,7 +11,8 @@
       const [width, height] = ["width", "height"].map(side => parseFloat(svg.getAttribute(side)));
       if (!(width > 0 && height > 0)) continue;
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      svg.parentElement.style.aspectRatio = `${width} / ${height}`;
+      // Smaller where it must be, never larger: a small chart stays one.
+      Object.assign(svg.parentElement.style, {aspectRatio: `${width} / ${height}`, maxWidth: `${width}px`});
     }
   });
   addEventListener("afterprint", () => {
@@ -19,7 +20,7 @@
     before = null;
     for (const svg of drawings()) {
       svg.removeAttribute("viewBox");
-      svg.parentElement.style.aspectRatio = "";
+      Object.assign(svg.parentElement.style, {aspectRatio: "", maxWidth: ""});
     }
   });
 })();

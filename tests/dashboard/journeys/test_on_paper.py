@@ -35,3 +35,16 @@ def test_a_dark_page_prints_dark_on_white_and_no_chart_is_cut(visit):
     assert found["ink"] in {"rgb(0, 0, 0)", "rgb(33, 37, 41)"}
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(LOOK) == ["dark", False]
+
+
+def test_a_small_chart_is_not_enlarged(visit):
+    page = visit("/explore?benchmark=mlp&group=batch", graph="#explore-panels")
+    page.emulate_media(media="print")
+    widths = page.evaluate("""() => {
+      const wide = () => document.querySelector("#explore-panels .main-svg").getBoundingClientRect().width;
+      const before = wide();
+      dispatchEvent(new Event("beforeprint"));
+      document.querySelector("#explore-panels").style.display = "block";
+      return [before, wide()];
+    }""")
+    assert widths[0] == widths[1]
