@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
 
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 from flask import redirect, request
 
-from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
+from dashboard.pages import SHOWN_PROJECT, compare, explore, overview, profile, regressions, roofline, throughput
 from dashboard.pages.notices import UNREAD, empty_store, no_sweep, unjudged_note, unknown_path, unreadable
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words, note_fault
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import KEYS as OF_OVERVIEW
+from dashboard.views.projects import PROJECT
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
 from results.errors import LockedStore, ResultsError
@@ -92,17 +94,21 @@ def create_app(
         Input("url", "pathname"),
         Input("url", "search"),
         Input("store-state", "data"),
+        Input(SHOWN_PROJECT, "data"),
         State("context", "data"),
     )
     def show_links(
-        pathname: str | None, search: str | None, _: str | None, before: str | None
+        pathname: str | None, search: str | None, _: str | None, project: str | None, before: str | None
     ) -> tuple[list[Component], str]:
         path = pathname or "/"
         try:
-            swept = {row.project for row in projects(store) if row.has_sweep}
+            stored = projects(store)
+            swept = {row.project for row in stored if row.has_sweep}
             page = _page_at(path)
             offers_all = page is not None and page.offers_all_projects
-            context = context_after(before or "", search or "", swept=swept, offers_all=offers_all)
+            is_stored = any(row.project == project for row in stored)
+            asked = _with_project(search or "", project, page) if project and is_stored else search or ""
+            context = context_after(before or "", asked, swept=swept, offers_all=offers_all)
             return page_and_links(path, store, search=context)[1], context
         except ResultsError as error:
             note_fault(error)
@@ -139,6 +145,7 @@ def shell() -> Component:
             html.A("Skip to the page", href="#page", className="skip"),
             dcc.Location(id="url", refresh=False),
             dcc.Store(id="context"),  # what was chosen last on any page: its links lead there
+            dcc.Store(id=SHOWN_PROJECT),  # by a page whose URL may leave it open
             dcc.Store(id="store-state"),  # set by assets/refresh.js when the store has changed
             header,
             html.Div(id="stale", role="status"),  # by assets/refresh.js: why what is shown may be old
@@ -201,6 +208,14 @@ def show_error(error: Exception) -> None:
         className=UNREAD if isinstance(error, LockedStore) else "",
     )
     set_props("fault", {"children": alert})
+
+
+def _with_project(search: str, project: str, page: Page | None) -> str:
+    """Return the query with the project that is shown, where the page is about one and the query leaves it open."""
+    pairs = parse_qsl(search.removeprefix("?"), keep_blank_values=True)
+    if page is None or not page.takes_any_project or page.offers_all_projects or PROJECT in dict(pairs):
+        return search
+    return urlencode([*pairs, (PROJECT, project)])
 
 
 def _page_at(path: str) -> Page | None:

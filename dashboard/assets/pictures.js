@@ -1,6 +1,7 @@
 /* Buttons that save a chart as a picture: its own title, notes and legend are in it, on white whatever the page's colours. */
 (() => {
   const WIDTH = 1200, LINE = 19, LINE_LENGTH = 150, MOST_LINES = 8, MOST_PILLS = 4;
+  const UNSAID = ["Colour by", "Group by", "Relative to"]; // without which a value is not known for what it is
   const escaped = text => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const wrapped = text => text.match(new RegExp(`.{1,${LINE_LENGTH}}(\\s|$)|\\S{${LINE_LENGTH}}`, "g")) ?? [];
   const textOf = element => element?.innerText.trim() ?? "";
@@ -10,12 +11,13 @@
     .filter(one => one.offsetParent).flatMap(one => {
       const label = textOf(one.querySelector("label"));
       if (label && panel.startsWith("hidden dim") && ["Hidden dim", "Model dim"].includes(label)) return [];
+      if (label === "Lines" && panel) return []; // its own are in its legend
       const pills = [...one.querySelectorAll(".mantine-Pill-label")].map(textOf).filter(Boolean);
       if (pills.length > MOST_PILLS) pills.splice(MOST_PILLS, pills.length, `and ${pills.length - MOST_PILLS} more`);
       if (pills.length) return [pills.join(", ")];
       const value = one.querySelector("input:not([type=checkbox], [type=radio])")?.value;
       if (!value || ["nothing", "one by one", "the same commit"].includes(value)) return [];
-      return [/^\d/.test(value) ? `${label} ${value}` : value];
+      return [/^\d/.test(value) || UNSAID.includes(label) ? `${label} ${value}` : value];
     });
 
   /* Curves and marks by their names, each once, and the key of areas above the chart. */
@@ -29,7 +31,7 @@
     const data = graph.data.map((trace, i) => ({...trace, showlegend: lines[i] || marks[i]}));
     const areas = [...card.querySelectorAll(".keys .provider:has(.square)")].filter(one => one.offsetParent);
     return [...data, ...areas.map(one => ({type: "bar", orientation: "h", name: textOf(one), x: [null], y: [null], showlegend: true,
-      marker: {color: getComputedStyle(one.querySelector(".square")).backgroundColor}}))];
+      marker: {color: one.querySelector(".square").style.backgroundColor}}))]; // dark pages draw another one
   };
 
   document.addEventListener("click", async event => {

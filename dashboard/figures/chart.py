@@ -95,3 +95,9 @@ class Chart:
     def are_few(self) -> bool:
         """Whether the axis has so few batches that curves would have no course: bars fit them."""
         return self.across is Across.BATCHES and len(self.positions) <= MOST_FEW
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether all that is drawn is above 0, as a logarithmic axis holds nothing else."""
+        readings = (mark.reading for curve in self.curves for mark in curve.marks)
+        return all((one.value if one.low is None else one.low) > 0 for one in readings)

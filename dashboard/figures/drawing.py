@@ -51,6 +51,7 @@ MARKER_SIZE = 7
 MOST_COMMITS, FEW_COMMITS = 5, 3  # labels of two lines, and of them in a small chart
 MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
 MOST_NAMED = 12  # rows of marks of what has no number; names of more would overlap
+LONGEST_IN_SMALL = 14  # beside those of a small chart, whose title of the axis they would run across
 LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
 
@@ -201,14 +202,18 @@ def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
             "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
             "categoryorder": "category descending", "ticks": "",
-            **_names_of_absent(chart, absent),
+            **_names_of_absent(chart, absent, longest=LONGEST_IN_SMALL if frame is not chart else LONGEST_NAME),
         },
     }  # fmt: skip
 
 
-def _names_of_absent(chart: Chart, absent: Sequence[str]) -> dict[str, object]:
-    """Return what names the rows of missing values: one for all of a chart of one line, and where they have no room."""
-    if absent and (len(absent) > MOST_NAMED or len({*absent, *(curve.name for curve in chart.curves)}) == 1):
+def _names_of_absent(chart: Chart, absent: Sequence[str], *, longest: int) -> dict[str, object]:
+    """Return what names the rows of missing values: one for all of a chart of one line, and where they have no room.
+
+    longest: name; a small chart has no room to cut longer ones to.
+    """
+    has_room = len(absent) <= MOST_NAMED and (longest == LONGEST_NAME or max(map(len, absent), default=0) <= longest)
+    if absent and (not has_room or len({*absent, *(curve.name for curve in chart.curves)}) == 1):
         return {"tickvals": [absent[len(absent) // 2]], "ticktext": ["no value"]}
     return {"tickvals": absent, "ticktext": [escaped(_shortened(name)) for name in absent]}
 
@@ -271,7 +276,7 @@ def _y_axis(chart: Chart, *, scale: Scale, most_ratio: float) -> dict[str, objec
     if not readings:
         return {**axis, "showticklabels": False, "showgrid": False, "range": [0, 1]}
     low, high = min(lows), max(highs)
-    if scale is Scale.LOG and low > 0:
+    if scale is Scale.LOG and chart.is_positive:
         decades = math.log10(high) - math.log10(low)  # a quotient of the two may be beyond all numbers
         pad = max(0.06 * decades, 0.04)
         ticks = decade_ticks(decades, chart.ordinate, most_ratio=most_ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from results.units import TIMES, ratio, ratio_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import TypeGuard
 
     from dashboard.lines import HistoryLine
     from results.rows import HistoryValue, SeriesHistory
@@ -40,12 +42,15 @@ class RelativeFormat(MetricFormat):
 def relative_to(
     lines: Iterable[HistoryLine], histories: Mapping[int, SeriesHistory], *, base: str
 ) -> tuple[dict[int, SeriesHistory], list[HistoryLine]]:
-    """Return the histories divided by their lines' last values at commit `base`, and the lines without one there."""
+    """Return the histories divided by their lines' last values at commit `base`, and the lines without one there.
+
+    A value that is not above 0 is none: nothing is so many times it.
+    """
     found: dict[int, SeriesHistory] = {}
     without: list[HistoryLine] = []
     for line in lines:
         own = [histories[row.series_id] for row in line.series if row.series_id in histories]
-        at_base = [one.value for history in own for one in history.values if one.commit == base and one.value]
+        at_base = [one.value for history in own for one in history.values if one.commit == base and _is_base(one.value)]
         if not at_base:
             without.append(line)
             continue
@@ -53,6 +58,11 @@ def relative_to(
             values = tuple(_divided(value, at_base[-1]) for value in history.values)
             found[history.series.series_id] = type(history)(series=history.series, values=values)
     return found, without
+
+
+def _is_base(value: float | None) -> TypeGuard[float]:
+    """Return whether others can be told as so many times the value."""
+    return value is not None and math.isfinite(value) and value > 0
 
 
 def _divided(value: HistoryValue, by: float) -> HistoryValue:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
+SHOWN_PROJECT = "shown-project"  # the shell's component that holds it
 OF_PROJECT = (PROJECT, "machine", "environment", "commit")  # URL parameters that another project may not know
 ANY_PROJECT = "any project"  # on a selector
 
@@ -78,6 +79,12 @@ def kept_in_url(component_id: str, *, query: str, search: str | None) -> Iterato
         if query != search:
             set_props(component_id, {"search": query})
         raise
+
+
+def hand_on(project: str, options: Collection[str]) -> None:
+    """Let the links to other pages name the project that is shown, of `options`, where the URL leaves it open."""
+    if len(options) > 1:
+        set_props(SHOWN_PROJECT, {"data": project})
 
 
 def project_props(project: ShownProject, options: Sequence[AxisValue]) -> dict[str, Any]:

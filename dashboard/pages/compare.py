@@ -12,7 +12,7 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios, thinned
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import Page, csv_response, hand_on, kept_in_url
 from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
 from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
@@ -96,7 +96,9 @@ def register(app: Dash, store: Store) -> None:
         if not projects(store):
             raise NotFound("nothing is stored")
         drawing = compare_drawing_of(store, query=request.query_string.decode("latin-1"))
-        return csv_response(csv_of_ratios(drawing.rows, drawing.names, shared=drawing.shared), name="compare")
+        commits = drawing.choice.commit if drawing.choice.along is Along.COMMIT else ()
+        text = csv_of_ratios(drawing.rows, drawing.names, shared=drawing.shared, commits=commits)
+        return csv_response(text, name="compare")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=compare_csv)
 
@@ -104,7 +106,9 @@ def register(app: Dash, store: Store) -> None:
     def show(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(_id("url"), query=query, search=search), gc_paused():
-            return page_props(compare_drawing_of(store, query=query), is_from_url=query == search)
+            drawing = compare_drawing_of(store, query=query)
+            hand_on(drawing.choice.project, drawing.options.projects)
+            return page_props(drawing, is_from_url=query == search)
 
 
 def asked_query(search: str | None, *, picked: Mapping[str, Any], shown: str | None, triggered: str | None) -> str:

@@ -12,7 +12,7 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.figures.history import looks_of
-from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages import Page, csv_response, hand_on, kept_in_url
 from dashboard.pages.explore_cards import (
     GRAPH_HEIGHT,
     PARAMETERS,
@@ -126,7 +126,9 @@ def register(app: Dash, store: Store) -> None:
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         with kept_in_url(id_of("url"), query=query, search=search):
-            return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
+            drawing = explore_drawing_of(store, query=query)
+            hand_on(drawing.view.choice.project, drawing.view.options["project"])
+            return page_props(drawing, is_from_url=query == search)
 
     @app.callback(
         Output(id_of("tree"), "children"), Input(id_of("project"), "value"), Input(id_of("benchmark"), "value")

@@ -133,8 +133,8 @@ def _difference(mean: Mean) -> str:
             certain = f"{mean.n_worse:,} worse, {mean.n_better:,} better and {certain}"
     if mean.n_undecided:
         certain = f"{certain}, {mean.n_undecided:,} undecided"
-    covered = f" of the {mean.n:,} with a ratio" if mean.n_failing else ""
-    n = mean.n + mean.n_failing
+    covered = f" of the {mean.n:,} with a ratio" if mean.n_counted else ""
+    n = mean.n + mean.n_counted
     return f"{certain}, of {counted(n, 'point')}, geometric mean {change_in_words(mean.mean)}{covered}"
 
 

@@ -50,11 +50,12 @@ def csv_of_histories(histories: Iterable[SeriesHistory]) -> str:
             *(getattr(history.series, name) for name in heading[:-1]),
             parameters_in_words(history.series.parameters),
             *(getattr(value, column) for column in VALUE_COLUMNS),
+            history.series.interval_level,
         ]
         for history in histories
         for value in history.values
     )
-    return _csv([*heading, *VALUE_COLUMNS], lines)
+    return _csv([*heading, *VALUE_COLUMNS, "interval_level"], lines)
 
 
 def csv_of_findings(found: Iterable[RankedFinding]) -> str:
@@ -74,24 +75,29 @@ def _finding(found: RankedFinding) -> list[object]:
     ]  # fmt: skip
 
 
-def csv_of_ratios(rows: Iterable[RatioRow], names: Sequence[str], *, shared: str = "") -> str:
+def csv_of_ratios(
+    rows: Iterable[RatioRow], names: Sequence[str], *, shared: str = "", commits: Sequence[str] = ()
+) -> str:
     """Write a line for each point and side but the first; ratios are over the first side's value.
 
-    shared: the parameters that all points have, in words, which their names leave out.
+    shared: the parameters that all points have, in words, which their names leave out. commits: of the sides, whose
+    names are cut short; none where the sides are no commits.
     """
     heading = [
         "project", "base_machine", "base_environment", "metric", "point", "shared_parameters", "unit", "base",
         "base_value", "side", "value", "ratio", "ratio_low", "ratio_high", "outcome",
+        "base_commit", "side_commit",
     ]  # fmt: skip
+    side_commits = commits[1:] or (None,) * (len(names) - 1)
     lines: Iterable[list[object]] = (
         [
             *(getattr(row.base, column) for column in ("project", "machine", "environment", "metric")),
             row.name, shared, row.base.unit, names[0], row.base.value, name,
             *((None,) * 4 if one is None else (one.value, one.ratio, one.low, one.high)),
-            "not measured" if one is None else one.word,
+            "not measured" if one is None else one.word, row.base.commit, commit,
         ]
         for row in rows
-        for name, one in zip(names[1:], row.ratios, strict=True)
+        for name, commit, one in zip(names[1:], side_commits, row.ratios, strict=True)
     )  # fmt: skip
     return _csv(heading, lines)
 

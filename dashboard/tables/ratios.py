@@ -81,9 +81,10 @@ class Mean:
     """Geometric mean of a side's ratios, every point with one weight. low, high: the tenth and ninetieth percentile.
 
     n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
-    n_failing: of those without a ratio, the ones that count as worse or better, as what fails now. n_changed: points
-    that changed certainly, of which it is not known which way is better. n_unknown: of those in it, the ones without an
-    interval, which nothing certain can be said of. n_undecided: what looks changed and is not known well enough.
+    n_counted: of those without a ratio, the ones that count as worse, better, changed or undecided, as what fails now.
+    n_changed: points that changed certainly, of which it is not known which way is better. n_unknown: of those in it,
+    the ones without an interval, which nothing certain can be said of. n_undecided: what looks changed and is not
+    known well enough.
     """
 
     mean: float | None
@@ -94,7 +95,7 @@ class Mean:
     n_only: int
     n_worse: int
     n_better: int
-    n_failing: int = 0
+    n_counted: int = 0
     n_changed: int = 0
     n_unknown: int = 0
     n_undecided: int = 0
@@ -209,7 +210,7 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
     """Return the geometric mean of one side's ratios, and what it does not cover."""
     found = [one for row in rows if (one := row.ratios[side]) is not None]
     logs = sorted(math.log(one.ratio) for one in found if one.ratio)
-    n = len(logs)
+    n, undecided = len(logs), WORDS[Outcome.UNDECIDED]
     return Mean(
         mean=math.exp(math.fsum(logs) / n) if n else None,
         low=math.exp(logs[n // 10]) if n else None,
@@ -219,10 +220,10 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n_only=n_only,
         n_worse=sum(one.is_significant and one.kind == BAD for one in found),
         n_better=sum(one.is_significant and one.kind == GOOD for one in found),
-        n_failing=sum(one.is_significant and one.kind in {BAD, GOOD} and not one.ratio for one in found),
+        n_counted=sum(not one.ratio and (one.is_significant or one.word == undecided) for one in found),
         n_changed=sum(one.is_significant and one.word in WITHOUT_DIRECTION for one in found),
         n_unknown=sum(one.word == NOISE_UNKNOWN for one in found),
-        n_undecided=sum(one.word == WORDS[Outcome.UNDECIDED] for one in found),
+        n_undecided=sum(one.word == undecided for one in found),
     )
 
 

@@ -11,7 +11,7 @@ from dashboard.figures.reduction import reduced
 from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.lines import parameter_choices, words_of
 from dashboard.quantities import MetricFormat
-from dashboard.scales import CommitSpacing
+from dashboard.scales import CommitSpacing, Scale
 from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
@@ -70,10 +70,13 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
     view, base = _with_base(view, [row.commit for row in stored])
     left_out: list[str] = []
     if base is not None:
-        drawn, without = relative_to(view.chosen_lines, histories, base=base)
-        drawn_format = RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
-        if without:
-            left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value at {base[:8]}")
+        divided, without = relative_to(view.chosen_lines, histories, base=base)
+        if divided or not view.chosen_lines:
+            drawn, drawn_format = divided, RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
+        else:
+            view = _without_base(view, f"No line has a value above 0 at {base[:8]}")
+        if divided and without:
+            left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value above 0 at {base[:8]}")
     undated = {value.commit for one in histories.values() for value in one.values if value.commit_date is None}
     if undated and view.choice.spacing is CommitSpacing.DATE:
         left_out.append(f"{counted(len(undated), 'commit')} without a date left out")
@@ -168,6 +171,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(OPEN_MARKS)
+    if choice.scale is Scale.LOG and not drawing.chart.is_positive:
+        parts.append("not logarithmic, as not all is above 0")
     parts += drawing.left_out
     if not drawing.is_marked and len(rows) > 1:
         parts.append(LOOKING)
@@ -225,8 +230,12 @@ def _with_base(view: ExploreView, stored: list[str]) -> tuple[ExploreView, str |
     found = [commit for commit in stored if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, relative=found[0][:12])), found[0]
-    problem = f"{len(found) or 'No'} commits begin with {requested[:MOST_SHOWN]}; values are shown as they are."
-    return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem)), None
+    return _without_base(view, f"{len(found) or 'No'} commits begin with {requested[:MOST_SHOWN]}"), None
+
+
+def _without_base(view: ExploreView, why: str) -> ExploreView:
+    problem = f"{why}; values are shown as they are."
+    return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem))
 
 
 def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView:

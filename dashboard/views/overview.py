@@ -95,6 +95,9 @@ def maps_view_of(store: Store, *, query: str) -> MapsView:
     project = project if len(names) > 2 else ALL  # of one there is no choice
     points = [point for point in point_choices(store) if project in {ALL, point.project}]
     if not points:
+        # Without a sweep the page shows every machine, whatever the URL asks for.
+        machines = sorted({machine for row in measured if project in {ALL, row.project} for machine in row.machines})
+        name_or_all("machine", wanted, (ALL, *machines), problems)
         return MapsView(
             project=project, projects=names, chosen={}, options={}, mapped=(), problems=tuple(problems), maps=(),
             headlines=(),

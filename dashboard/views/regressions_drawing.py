@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
     from dashboard.tables.winner_flips import WinnerFlip
     from results.judgement.changes.ranked import RankedFinding
+    from results.judgement.findings import Finding
     from results.rows import CommitRow, TakenBack
     from results.store import Store
 
@@ -171,7 +172,7 @@ def _noun(choice: RegressionsChoice) -> str:
 def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) -> tuple[Chart | None, str]:
     """Draw the course of the finding's worst point with all its change points; None of a finding about everything.
 
-    With it comes, in words, what is left out: commits beside the main line.
+    With it comes, in words, what is left out: commits beside the main line, and those at which that point has no value.
     """
     series = chosen.series
     if series is None:
@@ -190,4 +191,17 @@ def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) 
     )
     positions = {commit: place for place, commit in chart.positions}
     marks = change_points_of(every, series=[series], positions=positions)
-    return replace(chart, change_points=marks), left_out_in_words(len(beside))
+    words = (left_out_in_words(len(beside)), _gap_in_words(chosen.finding, chart, [row.commit for row in stored]))
+    return replace(chart, change_points=marks), ". ".join(one for one in words if one)
+
+
+def _gap_in_words(finding: Finding, chart: Chart, order: Sequence[str]) -> str:
+    """Write where the worst point has no value at the last good commit, so that other points alone narrow the range."""
+    rank = {commit: i for i, commit in enumerate(order)}
+    until = rank.get(finding.last_good or "", -1)
+    before = [mark.key for curve in chart.curves for mark in curve.marks if rank.get(mark.key, -1) <= until]
+    last = max(before, key=lambda commit: rank[commit], default=None)
+    if last is None or last == finding.last_good:
+        return ""
+    own = f"{last[:8]}..{finding.first_bad[:8]}"
+    return f"The range is that of other points: the one drawn has no value between, its own range is {own}"

@@ -52,6 +52,13 @@ def test_a_page_says_its_language_and_has_one_heading(visit, path):
     assert page.locator("h1").count() == 1
 
 
+def test_the_buttons_of_a_chart_are_targets_of_24_px(visit):
+    page = visit("/throughput?operation=mlp")
+    sizes = [one.bounding_box() for one in page.locator(".modebar-btn").all()]
+    assert sizes
+    assert min(min(one["width"], one["height"]) for one in sizes if one) >= 24
+
+
 def test_the_keyboard_alone_chooses_a_commit(visit, journals):
     page = visit("/throughput?operation=mlp")
     for _ in range(80):

@@ -207,7 +207,9 @@ def test_another_project_forgets_the_sides(store):
 def test_all_ratios_are_saved_as_csv(store):
     text = create_app(store).server.test_client().get("/compare.csv?machine=bench-01").text
     heading, *lines = text.splitlines()
-    assert heading.endswith("shared_parameters,unit,base,base_value,side,value,ratio,ratio_low,ratio_high,outcome")
+    assert heading.endswith(
+        "shared_parameters,unit,base,base_value,side,value,ratio,ratio_low,ratio_high,outcome,base_commit,side_commit"
+    )
     assert len(lines) == 24
 
 
@@ -255,7 +257,7 @@ def test_never_more_points_are_worse_than_were_compared(journal_store, journals)
     sweeps[1].states.update({("mlp", "fused"): "crashed", ("mlp", "compiled"): "crashed"})
     drawing = compare_drawing_of(journal_store(sweeps), query="")
     [mean] = drawing.means
-    assert (mean.n, mean.n_worse, mean.n_failing) == (1, 2, 2)
+    assert (mean.n, mean.n_worse, mean.n_counted) == (1, 2, 2)
     assert answer_of(drawing.names, drawing.means).startswith(
         "2 worse and 0 better beyond the noise, of 3 points, geometric mean 0.0 % of the 1 with a ratio: "
     )

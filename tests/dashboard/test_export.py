@@ -40,6 +40,24 @@ def test_the_values_of_the_lines_are_a_csv(client):
     assert all(float(row["ci_low"]) < float(row["value"]) < float(row["ci_high"]) for row in rows)
 
 
+def test_the_level_of_the_intervals_is_in_the_csv(client, tmp_path, write_asv_tree):
+    assert {row["interval_level"] for row in read(client.get("/explore.csv?benchmark=mlp").text)} == {"0.95"}
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([write_asv_tree(tmp_path / "results", times=[[1e-3, 2e-3]])])
+        rows = read(create_app(store).server.test_client().get("/explore.csv?benchmark=ops.time_sort").text)
+    assert {row["interval_level"] for row in rows} == {"0.99"}
+
+
+def test_compared_commits_are_in_the_csv_with_their_whole_hashes(client, journals):
+    rows = read(client.get("/compare.csv").text)
+    assert {(row["base_commit"], row["side_commit"]) for row in rows} == {
+        (journals.commit_hash(1), journals.commit_hash(2))
+    }
+    rows = read(client.get("/compare.csv?along=provider").text)
+    assert rows
+    assert {(row["base_commit"], row["side_commit"]) for row in rows} == {(journals.commit_hash(2), "")}
+
+
 def test_no_text_is_taken_for_a_formula(point):
     [row] = read(csv_of_points([point(commit_subject='=HYPERLINK("x")', activation=None)]))
     assert row["commit_subject"] == """'=HYPERLINK("x")"""

@@ -18,6 +18,7 @@ from dashboard.views.regressions_choice import RegressionsChoice, query_from_reg
 from dashboard.views.regressions_drawing import open_regressions_of, regressions_drawing_of
 from dashboard.views.url import ALL
 from results.judgement.findings import FindingState, Turn
+from results.store import open_store
 
 N, AT, BY = 40, 25, 1.06
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -197,3 +198,19 @@ def test_why_it_is_is_told_where_it_is_known(planted):
     facts = str(finding_facts(judged_histories(planted)[0], explanation=said)[2])
     assert said in facts
     assert "The cause is not known" not in facts
+
+
+@pytest.mark.parametrize("missing", [range(10, 13), ()])
+def test_where_the_worst_point_has_no_value_before_its_step_its_own_range_is_told(tmp_path, write_asv_run, missing):
+    for i in range(24):
+        low, high = (1e-3 * (1 + 0.002 * (i * 7 % 5 - 2)) * (by if i >= 13 else 1) for by in (1.3, 1.6))
+        values = [low, None if i in missing else high]
+        row = {"result": values, "params": [["1", "2"]], "version": "v1"}
+        write_asv_run(tmp_path, {"ops.time_x": row}, commit=f"{i + 16:x}" * 20, date=(1_700_000 + i * 86) * 1_000_000)
+    with open_store(str(tmp_path / "gap.db")) as store:
+        store.ingest([tmp_path])
+        drawing = regressions_drawing_of(store, query="")
+    assert drawing.chosen.finding.last_good == "1c" * 20
+    assert len(drawing.chosen.finding.points) == 2
+    own = "The range is that of other points: the one drawn has no value between, its own range is 19191919..1d1d1d1d"
+    assert drawing.left_out == (own if missing else "")

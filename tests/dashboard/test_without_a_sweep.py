@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.app import PAGES, page_and_links
+from dashboard.views.overview import maps_view_of
 from results.store import open_store
 
 
@@ -32,6 +33,13 @@ def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, na
     assert "make bench" in text
     assert all(f"href='{link.href}'" in text for link in links)
     assert not [link for link in links if link.className == "link here"]
+
+
+@pytest.mark.parametrize(("machine", "problems"), [
+    ("laptop", ()), ("nowhere", ("Nothing was measured of machine nowhere; there are laptop. Showing all.",)),
+])  # fmt: skip
+def test_a_machine_of_another_store_is_told_on_the_overview(suite, machine, problems):
+    assert maps_view_of(suite, query=f"?machine={machine}").problems == problems
 
 
 @pytest.fixture

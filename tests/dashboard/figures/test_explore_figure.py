@@ -195,6 +195,17 @@ def test_names_of_missing_values_are_left_out_where_they_would_overlap(n, is_nam
     assert (len(axis.tickvals), axis.ticktext[0]) == ((n, "l0") if is_named else (1, "no value"))
 
 
+@pytest.mark.parametrize(("name", "is_small", "label"), [
+    ("n=100, kind=a, flag=True", True, "no value"), ("n=100, kind=a, flag=True", False, "n=100, kind=a, flag=True"),
+    ("fused:packed", True, "fused:packed"),
+])  # fmt: skip
+def test_a_small_chart_has_no_room_for_a_long_name_beside_what_has_no_value(name, is_small, label):
+    one = chart(curve(3), absences=(Absence(name=name, look=PLAIN, at="c0", key="0", state="failed", note=""),))
+    frame = replace(one) if is_small else None
+    figure = go.Figure(figure_from_chart(one, scale=Scale.FIT, chosen=None, keeps_zoom_of="", frame=frame))
+    assert figure.layout.yaxis2.ticktext == (label,)
+
+
 @pytest.mark.parametrize(("n", "is_small", "n_markers"), [(118, False, 118), (130, False, 1), (60, True, 1)])
 def test_where_marks_would_hide_their_line_only_those_stay_that_no_line_leads_to(n, is_small, n_markers):
     long = curve(n)

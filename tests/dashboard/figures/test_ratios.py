@@ -113,6 +113,16 @@ def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
     assert "(0 worse, 0 better, 3 changed beyond the noise)" in answer_of(["one", "a", "b", "c"], [mean] * 3)
 
 
+def test_what_is_undecided_for_want_of_a_ratio_is_one_of_the_points_that_are_told():
+    pairs = [(1.0, 1.0), (-5.0, -4.0)]
+    base, head = ([row(pair[i], commit=at, batch=n, metric="track") for n, pair in enumerate(pairs)]
+                  for i, at in enumerate((A, B)))  # fmt: skip
+    sides = [{key_of(each): each} | {key_of(other): other} for each, other in (base, head)]
+    mean = mean_of(rows_from_judgements([judge(base, head, base_commit=A, head_commit=B)], sides), 0, n_only=0)
+    assert (mean.n, mean.n_undecided) == (1, 1)
+    assert "1 undecided, of 2 points, geometric mean 0.0 % of the 1 with a ratio" in answer_of(["one", "two"], [mean])
+
+
 @pytest.mark.parametrize(
     ("other", "title"), [("rows/s", "Value, rows/s at "), ("mW", "Value at "), ("unit", "Value at ")]
 )

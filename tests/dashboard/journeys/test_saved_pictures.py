@@ -32,6 +32,13 @@ def saved(visit, tmp_path):
     return save
 
 
+@pytest.fixture
+def planted_squares():
+    """Give a key the grey of frames that only call others, which a dark page draws darker."""
+    return """() => { document.querySelector(".card:has(#profile-times-graph) .keys .square").style.backgroundColor =
+      "rgb(223, 227, 232)"; }"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_marks_of_a_roofline_are_named(saved, scheme):
     texts, name = saved(f"{roofline.PAGE.path}?operation=mlp", "#roofline-graph", color_scheme=scheme)
@@ -63,6 +70,30 @@ def test_a_small_chart_is_of_its_own_hidden_dim_alone(saved):
     assert "hidden dim 256" in title
     assert "1024" not in title
     assert "1024" not in name
+
+
+def test_a_small_chart_says_what_its_curves_are_relative_to_and_coloured_by_and_lists_no_other_charts_lines(
+    saved, journals
+):
+    base = journals.commit_hash(2)[:12]
+    url = f"/explore?operation=mlp&benchmark=mlp&group=batch&colour=provider&relative={base}"
+    texts, _ = saved(url, "#explore-panels")
+    title = max(texts, key=len)
+    assert f"Relative to {base[:10]}" in title
+    assert "Colour by provider" in title
+    [batch] = set(re.findall(r"batch ?= ?(\d+)", " ".join(texts)))
+    assert f"batch = {batch}" in title
+
+
+def test_a_dark_page_saves_the_colours_of_the_areas_that_the_picture_has(visit, tmp_path, planted_squares):
+    page = visit("/profile?operation=mlp&provider=fused", graph=None, color_scheme="dark")
+    page.wait_for_selector(f"#profile-times-graph {DRAWN}")
+    page.evaluate(planted_squares)
+    card = page.locator(".card", has=page.locator("#profile-times-graph"))
+    with page.expect_download() as saving:
+        card.get_by_role("button", name="SVG").click()
+    saving.value.save_as(tmp_path / "chart.svg")
+    assert "rgb(223, 227, 232)" in (tmp_path / "chart.svg").read_text()
 
 
 def test_no_button_saves_a_chart_without_its_title():

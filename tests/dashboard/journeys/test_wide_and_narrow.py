@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.app import PAGES
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 N, AT = 30, 20
@@ -123,6 +125,25 @@ def test_the_means_of_two_commits_with_long_subjects_fit_a_window_of_1440(visit)
     )
     page.wait_for_timeout(300)
     assert page.locator("#compare-means .scrolls").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+@pytest.mark.parametrize("width", [720, 900])
+def test_at_twice_the_zoom_the_means_of_two_commits_fit_and_no_name_is_broken_letter_by_letter(visit, width):
+    page = opened(visit, "/compare", "#compare-means tbody td", viewport={"width": width, "height": 450})
+    page.locator("#compare-means tbody td").evaluate_all(
+        "(all, texts) => all.forEach((one, i) => { (one.querySelector('.provider') ?? one).innerText = texts[i]; })",
+        MEANS,
+    )
+    page.wait_for_timeout(300)
+    assert page.locator("#compare-means .scrolls").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    assert page.locator("#compare-means tbody td").first.bounding_box()["width"] >= 100
+
+
+@pytest.mark.parametrize("path", [page.path for page in PAGES])
+def test_on_a_phone_at_twice_the_zoom_nothing_is_beside_the_page(visit, path):
+    page = opened(visit, path, "#page h1", viewport={"width": 200, "height": 400})
+    page.wait_for_timeout(500)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 200
 
 
 def test_many_sides_have_the_whole_width_below_their_chart(visit, journals):

@@ -1,0 +1,50 @@
+"""A page that is printed: dark on white whatever the screen shows, its charts no wider than the paper."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.pages import throughput
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# Paper is narrower than the window, and nothing hears of it: measured at once, before anything could draw anew.
+ON_PAPER = """() => {
+  dispatchEvent(new Event("beforeprint"));
+  document.querySelector("#page").style.width = "640px";
+  const [right, bottom] = ["right", "bottom"].map(side => element => element.getBoundingClientRect()[side]);
+  const drawn = [...document.querySelectorAll(".js-plotly-plot .main-svg")].filter(one => right(one) > 0);
+  return {
+    n: drawn.length,
+    cut: drawn.filter(one => right(one) > right(one.closest(".card")) + 1).length,
+    lower: drawn.filter(one => bottom(one) > bottom(one.closest(".card"))).length,
+    ink: getComputedStyle(document.querySelector("h1")).color,
+    pressed: [...document.querySelectorAll(".saving, header button")].filter(one => one.offsetParent).length,
+  };
+}"""
+LOOK = """() => [document.documentElement.getAttribute("data-mantine-color-scheme"),
+  [...document.querySelectorAll(".main-svg")].some(one => one.hasAttribute("viewBox"))]"""
+
+
+def test_a_dark_page_prints_dark_on_white_and_no_chart_is_cut(visit):
+    page = visit(throughput.PAGE.path, color_scheme="dark")
+    page.emulate_media(media="print")
+    found = page.evaluate(ON_PAPER)
+    assert found["n"] > 0
+    assert (found["cut"], found["lower"], found["pressed"]) == (0, 0, 0)
+    assert found["ink"] in {"rgb(0, 0, 0)", "rgb(33, 37, 41)"}
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(LOOK) == ["dark", False]
+
+
+def test_a_small_chart_is_not_enlarged(visit):
+    page = visit("/explore?benchmark=mlp&group=batch", graph="#explore-panels")
+    page.emulate_media(media="print")
+    widths = page.evaluate("""() => {
+      const wide = () => document.querySelector("#explore-panels .main-svg").getBoundingClientRect().width;
+      const before = wide();
+      dispatchEvent(new Event("beforeprint"));
+      document.querySelector("#explore-panels").style.display = "block";
+      return [before, wide()];
+    }""")
+    assert widths[0] == widths[1]
