@@ -59,7 +59,7 @@ def made_environment(folder: Path, *, python: str, torch: str, pip_options: tupl
     shutil.rmtree(folder, ignore_errors=True)
     made = subprocess.run([python, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
     if made.returncode:
-        raise NotInstallable(f"{python} -m venv: {last_line(made.stderr or made.stdout)}")
+        raise NotInstallable(f"{python} -m venv: {' '.join((made.stderr or made.stdout).split())[:200]}")
     interpreter = folder / "bin" / "python"
     pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *pip_options]
     done = subprocess.run(

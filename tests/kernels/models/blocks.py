@@ -1,8 +1,17 @@
 """Blocks as people write them, for the tests of fuse."""
 
+import sys
+
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+
+guards_left_out = pytest.mark.xfail(
+    torch.__version__.startswith("2.11.") and sys.version_info[:3] == (3, 13, 0),
+    reason="with Python 3.13.0 torch 2.11 leaves out guards below a module (docs/fuse.md)",
+    strict=True,
+)
 
 
 class LlamaStyle(nn.Module):
