@@ -27,7 +27,7 @@ from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.provenance import environment_name, expected_device, machine_name
 from benchmarks.ruler.sweep.interruption import interruptible, run_command
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.machine_file import kept_probe
+from benchmarks.ruler.sweep.machine_file import kept_probe, machine_path
 from fused_mlp.native.libraries import cache_folder
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def examine(settings: Settings) -> Iterator[Finding]:
         best = None  # the ceilings in the same file say so
     governor = conditions["cpu_governor"]
     yield from examine_machine(
-        cpu_governor=None if governor is None else str(governor), best_s=best.seconds if best else {}
+        cpu_governor=None if governor is None else str(governor),
+        best_s=best.seconds if best else {},
+        kept_in=f"of {best.measured_at[:10]}, in {machine_path(settings.data_dir, machine)}" if best else None,
     )
     yield from examine_record(
         data_dir=settings.data_dir,

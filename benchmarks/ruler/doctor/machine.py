@@ -99,11 +99,16 @@ def quota(cpus: float | None, throttled: float | None) -> Finding:
 
 
 def speed(
-    readings: Sequence[Mapping[Part, float]], best_s: Mapping[str, float], *, is_explained: bool = False
+    readings: Sequence[Mapping[Part, float]],
+    best_s: Mapping[str, float],
+    *,
+    is_explained: bool = False,
+    kept_in: str | None = None,
 ) -> Finding:
     """Judge how fast the machine runs, by `readings` of the probe in seconds beside the best that earlier runs kept.
 
-    is_explained: whether another finding, such as the load, is a reason to be slow.
+    is_explained: whether another finding, such as the load, is a reason to be slow. kept_in: since when and in which
+    file that best is known, in words.
     Slow episodes show in no counter: where a quarter of the readings is slow, so is a sweep.
     """
     shares = {}
@@ -116,12 +121,21 @@ def speed(
     share, typical = shares[worst]
     if share <= 0.25:
         return fine("speed", f"fixed work takes what it took at best in {percent(1 - share)} of {len(readings)} looks")
+    never_met = kept_in if share == 1.0 else None
     return problem(
         "speed",
         f"{_WORK[worst]} ran below {percent(LEAST_SPEED)} of its best in {percent(share)} of {len(readings)} looks, "
         f"typically at {speed_in_words(typical)}",
-        mend=_MEND_EXPLAINED if is_explained else f"{_MEND_UNEXPLAINED} {_what_stands(readings, best_s)}",
+        mend=_MEND_EXPLAINED if is_explained else _mend_unexplained(readings, best_s, never_met),
     )
+
+
+def _mend_unexplained(
+    readings: Sequence[Mapping[Part, float]], best_s: Mapping[str, float], kept_in: str | None
+) -> str:
+    """Return what to do about slowness without a reason. kept_in: the best, if no reading came near it."""
+    mend = f"{_MEND_UNEXPLAINED} {_what_stands(readings, best_s)}"
+    return mend if kept_in is None else f"{mend}. {_FORGET.format(kept_in)}"
 
 
 def _what_stands(readings: Sequence[Mapping[Part, float]], best_s: Mapping[str, float]) -> str:
@@ -142,6 +156,11 @@ _MEND_UNEXPLAINED = (
 )
 
 
+_FORGET = (
+    "Nothing came near the best, which is {}: if the machine became a slower one for good, as a virtual one may, move "
+    "that file away, and its best is learnt anew"
+)
+
 _WORK = {Part.CORE: "one core's arithmetic", Part.PRODUCT: "a matrix product", Part.MEMORY: "reading memory"}
 
 
@@ -155,8 +174,11 @@ def memory(available_bytes: int | None) -> Finding:
     return problem("memory", text, mend="end what holds it: a worker that runs out of memory loses its group")
 
 
-def examine_machine(*, cpu_governor: str | None, best_s: Mapping[str, float]) -> Iterator[Finding]:
-    """Look at the machine for some seconds with torch's current threads; keeps it busy for half of them."""
+def examine_machine(*, cpu_governor: str | None, best_s: Mapping[str, float], kept_in: str | None) -> Iterator[Finding]:
+    """Look at the machine for some seconds with torch's current threads; keeps it busy for half of them.
+
+    best_s, kept_in: as for `speed`.
+    """
     yield memory(available_memory_bytes())
     probe = Probe()
     idle, busiest = _idle_window()
@@ -173,7 +195,7 @@ def examine_machine(*, cpu_governor: str | None, best_s: Mapping[str, float]) ->
         quota(limit.cpus if limit else None, busy.throttled),
     ]
     yield from reasons
-    yield speed(readings, best_s, is_explained=any(each.status is Status.PROBLEM for each in reasons))
+    yield speed(readings, best_s, is_explained=any(each.status is Status.PROBLEM for each in reasons), kept_in=kept_in)
 
 
 def _idle_window() -> tuple[Window, list[BusyProcess]]:

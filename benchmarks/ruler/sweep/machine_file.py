@@ -99,20 +99,21 @@ def keep_usual(data_dir: Path, usual: KeptUsual, *, machine: str, environment: s
 
 
 def _kept(kind: type[_Value], data_dir: Path, machine: str, section: str, environment: str) -> _Value | None:
-    known = _content(_path(data_dir, machine), machine)[section].get(environment)
+    known = _content(machine_path(data_dir, machine), machine)[section].get(environment)
     return None if known is None else value_from_json(kind, known)
 
 
 def _keep(
     value: Ceilings | BestProbe | KeptUsual, data_dir: Path, machine: str, section: str, environment: str
 ) -> None:
-    path = _path(data_dir, machine)
+    path = machine_path(data_dir, machine)
     content = _content(path, machine)
     content[section][environment] = json_from_value(value)
     _write(path, content)
 
 
-def _path(data_dir: Path, machine: str) -> Path:
+def machine_path(data_dir: Path, machine: str) -> Path:
+    """Return the file that keeps what is known of a machine."""
     return data_dir / "machines" / f"{machine}.json"
 
 

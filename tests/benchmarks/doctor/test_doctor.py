@@ -127,6 +127,16 @@ class TestMachine:
         assert merely_slow.mend.endswith("latencies are marked as disturbed, and × eager stands on a CPU")
         assert "in 100 % of 10 looks, typically at 50 %" in kept.what
 
+    def test_a_best_that_nothing_comes_near_is_told_with_its_file(self):
+        readings = [{Part.CORE: time_s, Part.PRODUCT: 1e-3, Part.MEMORY: 1e-3} for time_s in [1.0] * 10]
+        never = machine.speed(readings, {"core": 0.5}, kept_in="of 2026-11-01, in machines/vm.json")
+        assert "Nothing came near the best, which is of 2026-11-01, in machines/vm.json" in never.mend
+        assert "move that file away" in never.mend
+        once = machine.speed([{**readings[0], Part.CORE: 0.5}, *readings], {"core": 0.5}, kept_in="in machines/vm.json")
+        assert "came near" not in once.mend
+        explained = machine.speed(readings, {"core": 0.5}, is_explained=True, kept_in="in machines/vm.json")
+        assert "came near" not in explained.mend
+
     @pytest.mark.parametrize(
         ("found", "status"),
         [
