@@ -7,20 +7,20 @@ import threading
 import time
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from results.database.connection import connect
 from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
 from results.database.fetching import gc_paused
-from results.database.fingerprint import StateWatch, file_identity
+from results.database.fingerprint import StateWatch, file_identity, holds_log_of, log_identity
 from results.database.transactions import check_readable, reading
 from results.database.urls import displayed, url_from_text
-from results.errors import LockedStore
+from results.errors import LockedStore, StoreError
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
     from sqlalchemy.engine import Connection, Engine
@@ -46,6 +46,7 @@ class Store:
         self._reopening = threading.Lock()
         self._locked_at_s, self._locked_words = -math.inf, ""
         self._n_opened = 0
+        self._log: Hashable = None
         self._use(engine)
 
     @property
@@ -119,15 +120,30 @@ class Store:
         url = self._engine.url
         with translate_db_errors(url):
             if file_identity(url) != self._file:
+                self._refuse_foreign_log()
                 engine = connect(url, must_exist=True, lock_wait_s=self._lock_wait_s)
                 self.close()
                 self._use(engine)
-            return self._n_opened, self._watch.fingerprint()
+            found = self._n_opened, self._watch.fingerprint()
+            self._log = log_identity(url)
+            return found
+
+    def _refuse_foreign_log(self) -> None:
+        """Refuse to open a file beside which the log of the one it replaced was left: SQLite would mix both."""
+        url = self._engine.url
+        if not holds_log_of(url, self._log):
+            return
+        name = Path(url.database or "").name
+        raise StoreError(
+            f"{displayed(url)} was replaced by another file, and {name}-wal beside it is of the one before: SQLite "
+            f"would mix both, so nothing is read. Move {name}-wal and {name}-shm away"
+        )
 
     def _use(self, engine: Engine) -> None:
         self._engine = engine
         self._watch = StateWatch(engine)
         self._file = file_identity(engine.url)
+        self._log = None
         self._n_opened += 1
 
     def __enter__(self) -> Self:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import URL, Engine
 
+LOG = "-wal"  # what SQLite appends to the name of a database for its write-ahead log
 POSTGRESQL_STATE = f"SELECT CAST(pg_current_snapshot() AS text), CAST(to_regclass('{VERSION_TABLE}') AS oid)"
 
 
@@ -38,6 +39,8 @@ class StateWatch:
             if self._connection is None:
                 # It never writes, so that the count of others' changes is the count of all.
                 self._connection = self._engine.raw_connection()
+                # Reads a page, so that the log is there, and stays the same one, as long as this connection is.
+                self._connection.driver_connection.execute("PRAGMA user_version").fetchone()
             version = self._connection.driver_connection.execute("PRAGMA data_version").fetchone()[0]
         # A file that is read without a lock reports no changes, but shows them.
         return version, *_stat(self._engine.url)
@@ -58,9 +61,23 @@ def file_identity(url: URL) -> Hashable:
     return found[:2] if found else None
 
 
-def _stat(url: URL) -> tuple[int, ...]:
+def log_identity(url: URL) -> Hashable:
+    """Return which file an SQLite database's write-ahead log is in, None without one; of another database None."""
+    if url.get_backend_name() != "sqlite":
+        return None
+    return _stat(url, LOG)[:2] or None
+
+
+def holds_log_of(url: URL, identity: Hashable) -> bool:
+    """Return whether the very log `identity`, not None, lies beside an SQLite database that is there, with content."""
+    if identity is None or log_identity(url) != identity or file_identity(url) is None:
+        return False
+    return any(_stat(url, LOG)[3:])
+
+
+def _stat(url: URL, suffix: str = "") -> tuple[int, ...]:
     try:
-        found = Path(url.database or "").stat()
+        found = Path(f"{url.database}{suffix}").stat()
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

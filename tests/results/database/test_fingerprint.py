@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from results.errors import NoStore
+from results.errors import NoStore, StoreError
 from results.queries import commits
-from results.store import open_store
+from results.store import OpenMode, open_store
 
 
 def fill(path, journals, n_commits):
@@ -45,6 +45,27 @@ def test_a_replaced_file_is_opened_anew(tmp_path, journals):
         assert len(commits(store)) == 2
         other.replace(shown)
         assert store.fingerprint() != before
+        assert len(commits(store)) == 3
+
+
+def test_a_file_that_replaced_one_whose_log_is_left_beside_it_is_not_mixed_with_it(tmp_path, journals):
+    shown, other = tmp_path / "shown.db", tmp_path / "other.db"
+    fill(shown, journals, 2)
+    fill(other, journals, 3)
+    content = other.read_bytes()
+    with open_store(str(shown), mode=OpenMode.READ) as store:
+        store.fingerprint()
+        journals.write_journals(tmp_path / "more", journals.history(4))
+        with open_store(str(shown)) as writing:
+            writing.ingest([tmp_path / "more"])
+        other.replace(shown)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"Move shown.db-wal and shown.db-shm away"):
+                store.fingerprint()
+        assert shown.read_bytes() == content
+        for name in ("shown.db-wal", "shown.db-shm"):
+            (tmp_path / name).rename(tmp_path / f"{name}.before")
+        store.fingerprint()
         assert len(commits(store)) == 3
 
 
