@@ -211,6 +211,8 @@ class Recorded:
         for pass_ in Pass:
             if request.profiled == f"time_{pass_}":
                 self._profiled_calls = _profiled_calls(*self._key(pass_, *params))
+        if request.profiled and request.profiled.startswith("track_"):
+            _say(f"{request.profiled} tells a recorded value, and calls nothing that could be profiled")
         if request.is_first:
             what = (forward.run or both.run) + (_MEDIAN_ALONE if request.is_to_append else "")
             _say(f"{self.operation}: replayed from {what}; fusebench run --again measures anew")

@@ -127,3 +127,8 @@ def test_asv_profile_profiles_real_calls_of_the_provider_and_not_the_replay(aske
     called = {name for _, _, name in pstats.Stats(str(path)).stats}
     assert "<built-in method torch._C._nn.linear>" in called
     assert "workload" not in called, "what builds a provider is not profiled"
+
+
+def test_asv_profile_of_a_recorded_value_says_that_nothing_is_called(asked_by_asv, suite_folder):
+    _, said = asked_by_asv(name="mlp.Mlp.track_operator_count-0", profile=suite_folder / "profile")
+    assert "track_operator_count tells a recorded value, and calls nothing that could be profiled" in said
