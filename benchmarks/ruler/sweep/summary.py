@@ -105,7 +105,9 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Setting
 def _how_asv_printed(end: AsvEnd) -> str:
     if end.status >= 0:
         return "; asv printed"
-    return f": asv was killed by {signal.Signals(-end.status).name}, and had printed"
+    # Of those for real time, most have no name.
+    names = {each.value: each.name for each in signal.Signals}
+    return f": asv was killed by {names.get(-end.status, f'signal {-end.status}')}, and had printed"
 
 
 def _as_expected(sweep: Sweep) -> str | None:

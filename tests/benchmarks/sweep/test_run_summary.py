@@ -95,10 +95,11 @@ def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summ
     assert "asv did not keep its record, and 1 point has no profile" in said
 
 
-def test_an_asv_that_was_killed_is_told_to_have_been_and_by_what(summed_up):
-    code, said = summed_up(None, status=-9, printed="[11 %] ··· Setting up mlp:14\n")
+@pytest.mark.parametrize(("status", "name"), [(-9, "SIGKILL"), (-40, "signal 40")])
+def test_an_asv_that_was_killed_is_told_to_have_been_and_by_what(summed_up, status, name):
+    code, said = summed_up(None, status=status, printed="[11 %] ··· Setting up mlp:14\n")
     assert code == ExitCode.FAILED
-    assert "1 point was not measured: asv was killed by SIGKILL, and had printed (" in said
+    assert f"1 point was not measured: asv was killed by {name}, and had printed (" in said
 
 
 def test_a_full_disk_is_told_beside_what_asv_printed_of_it_and_no_line_of_a_traceback_is(summed_up, monkeypatch):
