@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -61,8 +62,7 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
                 *recording,
             ],
             cwd=ROOT,
-            # asv's processes run in folders of their own, and have its PYTHONPATH for theirs.
-            env={**environment_from_settings(settings), "PYTHONPATH": python_path(), "ASV_PYTHONPATH": python_path()},
+            env={**environment_from_settings(settings), **_python_paths()},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -92,6 +92,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _python_paths() -> dict[str, str]:
+    """Return where asv, and its processes, which run in folders of their own, find the ruler and the kernels."""
+    own = python_path()
+    given = os.environ.get("ASV_PYTHONPATH")  # which asv hands on as PYTHONPATH, and PYTHONPATH not
+    return {"PYTHONPATH": own, "ASV_PYTHONPATH": os.pathsep.join([own, *([given] if given else [])])}
 
 
 def asv_configuration(data_dir: Path) -> Path:

@@ -27,10 +27,12 @@ def test_asv_finds_the_kernels_that_this_process_does_whatever_folder_it_runs_in
             return 0
 
     monkeypatch.setenv("PYTHONPATH", "kernels:.")
+    monkeypatch.setenv("ASV_PYTHONPATH", "/of/the/user")
     monkeypatch.setattr(asv_process.subprocess, "Popen", Started)
     for without in ("name_machine", "adopt_orphans", "end_children"):
         monkeypatch.setattr(asv_process, without, lambda *_, **__: None)
     with asv_run(Settings(data_dir=tmp_path), machine="m", commit=40 * "0", log=tmp_path / "log"):
         pass
     assert str(ROOT) in started["ASV_PYTHONPATH"].split(":")
+    assert started["ASV_PYTHONPATH"].endswith(":/of/the/user")
     assert (str(ROOT / "kernels") in started["ASV_PYTHONPATH"].split(":")) is is_editable()
