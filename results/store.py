@@ -15,7 +15,7 @@ from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_erro
 from results.database.fetching import gc_paused
 from results.database.fingerprint import StateWatch, file_identity, holds_log_of, log_identity
 from results.database.transactions import check_readable, reading
-from results.database.urls import displayed, url_from_text
+from results.database.urls import LOG, SHARED_MEMORY, displayed, url_from_text
 from results.errors import LockedStore, StoreError
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
@@ -134,9 +134,10 @@ class Store:
         if not holds_log_of(url, self._log):
             return
         name = Path(url.database or "").name
+        log, index = f"{name}{LOG}", f"{name}{SHARED_MEMORY}"
         raise StoreError(
-            f"{displayed(url)} was replaced by another file, and {name}-wal beside it is of the one before: SQLite "
-            f"would mix both, so nothing is read. Move {name}-wal and {name}-shm away"
+            f"{displayed(url)} was replaced by another file, and {log} beside it is of the one before: SQLite would "
+            f"mix both, so nothing is read. Move {log} and {index} away"
         )
 
     def _use(self, engine: Engine) -> None:

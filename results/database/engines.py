@@ -14,6 +14,7 @@ from sqlalchemy import event
 from results.database.error_translation import BUSY_TIMEOUT_S
 from results.database.snapshot_cache import begin_snapshot
 from results.database.transactions import LOCK_WAIT_S, begin_reading
+from results.database.urls import LOG
 from results.errors import NoStore, NotAStore, StoreError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _immutable_sqlite_engine(url: URL) -> Engine:
     Raises: StoreError if its newest transactions are in a log beside it, which cannot be read that way.
     """
     path = Path(url.database or "").absolute()
-    log = path.with_name(path.name + "-wal")
+    log = path.with_name(path.name + LOG)
     if log.exists() and log.stat().st_size:
         raise StoreError(
             f"{path} may not be written, and its newest content is in {log.name} beside it; nothing was changed. "

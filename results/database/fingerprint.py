@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.transactions import VERSION_TABLE, reading
+from results.database.urls import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from sqlalchemy.engine import URL, Engine
 
-LOG = "-wal"  # what SQLite appends to the name of a database for its write-ahead log
 POSTGRESQL_STATE = f"SELECT CAST(pg_current_snapshot() AS text), CAST(to_regclass('{VERSION_TABLE}') AS oid)"
 
 
@@ -69,10 +69,9 @@ def log_identity(url: URL) -> Hashable:
 
 
 def holds_log_of(url: URL, identity: Hashable) -> bool:
-    """Return whether the very log `identity`, not None, lies beside an SQLite database that is there, with content."""
-    if identity is None or log_identity(url) != identity or file_identity(url) is None:
-        return False
-    return any(_stat(url, LOG)[3:])
+    """Return whether the very log `identity` lies, with content, beside an SQLite database that is there."""
+    log = _stat(url, LOG)
+    return bool(log) and log[:2] == identity and log[3] > 0 and file_identity(url) is not None
 
 
 def _stat(url: URL, suffix: str = "") -> tuple[int, ...]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = Path("results/data/fusebench.db")
 ACCEPTED = "an SQLite file (results/data/fusebench.db) or postgresql://USER@HOST/DATABASE"
+LOG, SHARED_MEMORY = "-wal", "-shm"
+"""What SQLite appends to a database's name for the files it keeps beside it: the write-ahead log, and its index."""
 _LARGEST_PORT = 65535
 # libpq's keyword=value form; as a path it would become a file named after the password.
 _IS_KEYWORD_FORM = re.compile(r"^\s*(host|hostaddr|user|password|dbname|port|service|passfile)\s*=", re.IGNORECASE)

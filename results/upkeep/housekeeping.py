@@ -23,6 +23,7 @@ from results.database.schema import (
 )
 from results.database.transactions import writing
 from results.database.upgrade import drop_obsolete_index
+from results.database.urls import LOG, SHARED_MEMORY
 from results.files.paths import path_from_text
 from results.ingest.decisions import apply_decisions, delete_decisions
 
@@ -110,5 +111,5 @@ def _is_gone(path: Path) -> bool:
 
 def _files(store: Store) -> list[Path]:
     database = Path(store.engine.url.database or "")
-    candidates = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm")]
+    candidates = [database.with_name(database.name + suffix) for suffix in ("", LOG, SHARED_MEMORY)]
     return [path for path in candidates if path.exists()]

@@ -21,7 +21,7 @@ from results.database.connection import connect
 from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
 from results.database.schema import Base, Decision, Source, Triage
 from results.database.transactions import VERSION_TABLE, refresh_statistics, writing
-from results.database.urls import url_from_text
+from results.database.urls import LOG, SHARED_MEMORY, url_from_text
 from results.errors import StoreError
 from results.ingest.decisions import add_decisions, apply_decisions
 from results.store import Store, open_store
@@ -123,7 +123,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", LOG, SHARED_MEMORY):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
