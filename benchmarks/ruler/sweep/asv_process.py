@@ -20,7 +20,7 @@ from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, si
 from benchmarks.ruler.worker.process import python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 # asv ends its own children one second after it was asked to end.
 _LONGEST_END_S = 20.0
@@ -62,7 +62,7 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
                 *recording,
             ],
             cwd=ROOT,
-            env={**environment_from_settings(settings), **_python_paths()},
+            env=_environment(environment_from_settings(settings)),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -94,11 +94,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _python_paths() -> dict[str, str]:
-    """Return where asv, and its processes, which run in folders of their own, find the ruler and the kernels."""
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` where asv, and its processes in folders of their own, find the ruler and the kernels."""
     own = python_path()
-    given = os.environ.get("ASV_PYTHONPATH")  # which asv hands on as PYTHONPATH, and PYTHONPATH not
-    return {"PYTHONPATH": own, "ASV_PYTHONPATH": os.pathsep.join([own, *([given] if given else [])])}
+    # asv hands on this one as its processes' PYTHONPATH, and its own PYTHONPATH not.
+    given = environ.get("ASV_PYTHONPATH")
+    return {**environ, "PYTHONPATH": own, "ASV_PYTHONPATH": os.pathsep.join(filter(None, [own, given]))}
 
 
 def asv_configuration(data_dir: Path) -> Path:
