@@ -39,7 +39,8 @@ _SWUNG = "memory was now fast and now slow"
 class Repeated:
     """A ceiling measured twice, in processes of their own; both in the unit of its name.
 
-    is_between_levels: it is the bandwidth of data that fits into one level in part, which part is a matter of luck.
+    is_between_levels: it is the bandwidth of data that fits into one level in part, which part is a matter of luck; or
+    of about as much as a last-level cache holds that others use, too.
     has_swung: it is memory's, which took much longer in half of the rounds than at best, with nothing to be seen that
     disturbed it.
     """
@@ -111,10 +112,14 @@ def _on_processors(n: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def repeated(first: Ceilings, second: Ceilings) -> list[Repeated]:
-    """Return every ceiling as both measurements have it."""
+def repeated(first: Ceilings, second: Ceilings, *, shared_cache_bytes: int | None = None) -> list[Repeated]:
+    """Return every ceiling as both measurements have it.
+
+    shared_cache_bytes: size of a last-level cache that others use, too, as a virtual machine's neighbours do.
+    """
     one, other = dict(_quantities(first)), dict(_quantities(second))
-    between = {_bandwidth_name(size) for size in sizes_between_levels(first)}
+    in_part = {*sizes_between_levels(first), *_sizes_about(shared_cache_bytes, first)}
+    between = {_bandwidth_name(size) for size in in_part}
     swings = (found.conditions.get(MEMORY_SWINGS) for found in (first, second))
     has_swung = any(isinstance(each, float) and each >= SWINGING for each in swings)
     of_memory = {_COPY, *(_bandwidth_name(size) for size in sizes_in_memory(first))} if has_swung else set()
@@ -146,6 +151,13 @@ def sizes_between_levels(found: Ceilings) -> list[int]:
     return [size for size, before, at, after in triples if before > STEEP * at and at > STEEP * after]
 
 
+def _sizes_about(cache_bytes: int | None, found: Ceilings) -> list[int]:
+    """Return the sizes of which a cache holds from half to twice as much: what others leave of it decides."""
+    if cache_bytes is None:
+        return []
+    return [size for size in map(int, found.bandwidth_bytes_per_s) if cache_bytes / 2 <= size <= 2 * cache_bytes]
+
+
 def summary_of_repeats(found: Sequence[Repeated], *, was_slow: bool = False) -> Conclusion:
     """Conclude from how far two measurements lie apart whether that is little enough.
 
@@ -160,7 +172,7 @@ def summary_of_repeats(found: Sequence[Repeated], *, was_slow: bool = False) -> 
             f"{percent(MOST_APART)} are allowed"
         )
     if n_between := sum(each.is_between_levels for each in found):
-        words += f"; {n_between} between two levels of the caches do not count"
+        words += f"; {n_between} between two levels of the caches, or about a shared one's size, do not count"
     n_swung = sum(each.has_swung and not each.is_between_levels for each in found)
     if was_slow:
         return concluded(words, holds=True, n_counted=0, not_counted={"the machine was slow throughout": len(found)})

@@ -28,7 +28,9 @@ import click
 from benchmarks.ruler.checks import cheats, company, coverage, floors, planted
 from benchmarks.ruler.checks.conclusion import exit_code, first_cause
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
+from benchmarks.ruler.measure.conditions import shared_cache_bytes
 from benchmarks.ruler.plan.axes import QUICK
+from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
@@ -187,7 +189,8 @@ def ceilings() -> None:
         if isinstance(found, floors.Refusal):
             _conclude(floors.summary_of_refusal(found), of_load)
     assert not isinstance(first, floors.Refusal) and not isinstance(second, floors.Refusal)  # noqa: S101, PT018 - see above
-    repeats = floors.repeated(first, second)
+    shared = shared_cache_bytes() if device is DeviceKind.CPU else None
+    repeats = floors.repeated(first, second, shared_cache_bytes=shared)
     click.echo(f"{'ceiling':34} {'first':>10} {'second':>10}  apart")
     for each in repeats:
         where = "  between levels" if each.is_between_levels else "  swings" if each.has_swung else ""

@@ -34,7 +34,7 @@ _Product = Callable[[], object]
 
 
 def measure_ceilings(
-    device: torch.device, *, watch: RoundWatch, budget_s: float = 2.5, patience_s: float = 3.0
+    device: torch.device, *, watch: RoundWatch, budget_s: float = 6.0, patience_s: float = 3.0
 ) -> Ceilings:
     """Measure the ceilings of `device` with torch's current threads, in `budget_s` seconds or a little more.
 

@@ -105,6 +105,12 @@ def last_level_cache_bytes() -> int:
     return max(sizes, default=32 * 2**20)
 
 
+def shared_cache_bytes() -> int | None:
+    """Return the size of the CPU's largest cache in bytes where a hypervisor's other guests use it, too, or None."""
+    flags = next((line for line in _lines(Path("/proc/cpuinfo")) if line.startswith("flags")), "")
+    return last_level_cache_bytes() if "hypervisor" in flags.split() else None
+
+
 def private_cache_bytes() -> int:
     """Return the size of one core's second-level cache in bytes; 1 MiB if the system does not report it."""
     folders = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")

@@ -53,6 +53,17 @@ def test_what_lies_between_two_levels_is_shown_and_not_judged(known_ceilings):
     assert floors.summary_of_repeats(floors.repeated(first, second)).kind is Kind.FAIL
 
 
+def test_data_about_as_large_as_a_cache_that_others_use_is_shown_and_not_judged(known_ceilings):
+    curve = {"8388608": 1e11, "16777216": 9e10, "33554432": 8e10, "67108864": 7e10, "134217728": 6e10}
+    first = replace(known_ceilings, bandwidth_bytes_per_s=curve)
+    for size, rate in curve.items():
+        second = replace(first, bandwidth_bytes_per_s={**curve, size: 0.8 * rate})
+        assert floors.summary_of_repeats(floors.repeated(first, second)).kind is Kind.FAIL
+        found = floors.summary_of_repeats(floors.repeated(first, second, shared_cache_bytes=2**25))
+        is_about_its_size = size not in {"8388608", "134217728"}
+        assert found.kind is (Kind.PASS if is_about_its_size else Kind.FAIL), size
+
+
 def test_memory_that_swings_by_itself_is_shown_and_not_judged(known_ceilings):
     curve = {"65536": 1e11, "131072": 1e11, "262144": 1e11, "33554432": 2e10, "67108864": 1.9e10}
     first = replace(known_ceilings, bandwidth_bytes_per_s=curve)

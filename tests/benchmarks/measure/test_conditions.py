@@ -4,10 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.measure.conditions import available_memory_bytes, last_level_cache_bytes, private_cache_bytes
+from benchmarks.ruler.measure import conditions
+from benchmarks.ruler.measure.conditions import (
+    available_memory_bytes,
+    last_level_cache_bytes,
+    private_cache_bytes,
+    shared_cache_bytes,
+)
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc")
 def test_this_machine_says_how_large_its_memories_are():
     assert available_memory_bytes() > 2**20
     assert last_level_cache_bytes() >= private_cache_bytes() >= 2**17
+
+
+@pytest.mark.parametrize(("flags", "is_shared"), [("fpu vme hypervisor avx2", True), ("fpu vme avx2", False)])
+def test_a_last_level_cache_is_shared_where_a_hypervisor_lends_the_processor(monkeypatch, flags, is_shared):
+    monkeypatch.setattr(conditions, "_lines", lambda _path: ["processor : 0", f"flags\t\t: {flags}"])
+    monkeypatch.setattr(conditions, "last_level_cache_bytes", lambda: 2**25)
+    assert shared_cache_bytes() == (2**25 if is_shared else None)
