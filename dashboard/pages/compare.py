@@ -17,6 +17,7 @@ from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
 from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
 from dashboard.tables.export import csv_of_ratios
+from dashboard.tables.ratios import are_unlike_their_values
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
@@ -161,7 +162,7 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "answer": unbroken(f"{_answer(drawing)}."),
         "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
         "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
-        "chart": {} if any(one and one.ratio for row in drawing.rows for one in row.ratios) else {"display": "none"},
+        "chart": {} if any(row.size >= 0 for row in drawing.rows) else {"display": "none"},
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
@@ -216,9 +217,8 @@ def _measured_axes(drawing: CompareDrawing) -> list[dict[str, str]]:
 def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     if not drawing.n_points:
         return "nothing to show for this choice"
-    found = [[one for one in row.ratios if one and one.ratio] for row in drawing.rows]
-    n = sum(map(bool, found))
-    parts = [f"{counted(n, 'point')} with a ratio; filled where it changed beyond the noise"]
+    compared = [row for row in drawing.rows if row.size >= 0]
+    parts = [f"{counted(len(compared), 'point')} with a ratio; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"
     if drawing.choice.along is Along.PROVIDER and len(drawing.choice.sides) < len(drawing.providers):
@@ -227,9 +227,9 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
         parts.append(f"all with {drawing.shared}")
     if drawing.choice.along is not Along.COMMIT:
         parts.append("intervals: the widest that both values' own allow")
-    if any(one.low is None for ratios in found for one in ratios):
+    if any(one.ratio and one.low is None for row in compared for one in row.ratios if one is not None):
         parts.append("without an interval: counted, disturbed, or of unknown noise")
-    if any(row.is_unlike_its_values for row in drawing.rows):
+    if are_unlike_their_values(compared):
         parts.append(MADE_OF_PROCESSES)
     if n_left_out:
         parts.append(f"{counted(n_left_out, 'point')} without a certain change are not drawn, to keep the figure quick")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
@@ -27,6 +29,7 @@ BAD, GOOD = "bad", "good"
 KINDS = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
 DIFFERS = "differs"
 NOISE_UNKNOWN = "noise not known"
+WITHOUT_RATIO = -1.0
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
 
@@ -47,28 +50,15 @@ class Ratio(NamedTuple):
 
 
 class RatioRow(NamedTuple):
-    """Point with its value at the first side, and its ratio at each other one; None where it was not measured."""
+    """Point with its value at the first side, and its ratio at each other one; None where it was not measured.
+
+    size: largest change, a logarithm; WITHOUT_RATIO where it has no ratio.
+    """
 
     name: str
     base: SeriesValueRow
     ratios: tuple[Ratio | None, ...]
-
-    @property
-    def size(self) -> float:
-        """Largest change, a logarithm."""
-        return max([-1.0, *[abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio]])
-
-    @property
-    def is_unlike_its_values(self) -> bool:
-        """Whether the ratio to some side is another than that of the two values, as of a judgement of commits."""
-        if not (base := self.base.value):
-            return False
-        for one in self.ratios:
-            if one and one.ratio and one.value:
-                plain = one.value / base
-                if abs(one.ratio - plain) > CONTRADICTION * plain:
-                    return True
-        return False
+    size: float
 
     @property
     def is_significant(self) -> bool:
@@ -106,6 +96,15 @@ class Mean:
         return self.n_unknown == self.n > 0
 
 
+def are_unlike_their_values(rows: Iterable[RatioRow]) -> bool:
+    """Return whether some ratio is another than that of the two values, as of a judgement of commits."""
+    told = [(row.base.value, one) for row in rows if row.base.value for one in row.ratios]
+    return any(
+        one is not None and one.ratio and one.value and abs(one.ratio * base / one.value - 1) > CONTRADICTION
+        for base, one in told
+    )
+
+
 def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
     """Return what a point is matched by: its benchmark and its parameters, but for those that tell sides apart."""
     return row.benchmark, _own(row.parameters, frozenset(without))
@@ -141,38 +140,46 @@ def _name(benchmark: str, parameters: tuple[ParameterValue, ...], without: froze
 def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:
     """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow.
 
-    unnamed: parameters that a point's name leaves out.
+    unnamed: parameters that a point's name leaves out. The largest change comes first.
     """
     base, *others = sides
-    return [
-        RatioRow(
-            name=name_of(row, without=unnamed),
-            base=row,
-            ratios=tuple(ratio_of(row, side[key]) if key in side else None for side in others),
-        )
-        for key, row in base.items()
-    ]
+    columns = [[ratio_of(row, side[key]) if key in side else None for key, row in base.items()] for side in others]
+    return _rows_from_columns(base.values(), columns, unnamed=unnamed)
 
 
 def rows_from_judgements(
     judgements: Sequence[Judgement], sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()
 ) -> list[RatioRow]:
-    """Compare commits as the gate does: what a verdict says of a point is its ratio; without one, its state there."""
+    """Compare commits as the gate does: what a verdict says of a point is its ratio; without one, its state there.
+
+    Ordered as `rows_from_values`.
+    """
     base, *others = sides
-    of_series = [{one.head.series_id: _from_verdict(one) for one in judgement.verdicts} for judgement in judgements]
-    return [
-        RatioRow(
-            name_of(row, without=unnamed),
-            row,
-            tuple(
-                [
-                    each.get(row.series_id) or _without_verdict(row, side.get(key))
-                    for each, side in zip(of_series, others, strict=True)
-                ]
-            ),
-        )
-        for key, row in base.items()
+    columns = [_ratios_of(judgement, base, side) for judgement, side in zip(judgements, others, strict=True)]
+    return _rows_from_columns(base.values(), columns, unnamed=unnamed)
+
+
+def _rows_from_columns(
+    base: Collection[SeriesValueRow], columns: Sequence[Sequence[Ratio | None]], *, unnamed: Collection[str]
+) -> list[RatioRow]:
+    """Return the rows of the first side's values and the others' ratios; the largest change first, then by name."""
+    without = frozenset(unnamed)
+    names = [_name(row.benchmark, row.parameters, without) for row in base]
+    sizes = [
+        [abs(math.log(one.ratio)) if one is not None and one.ratio else WITHOUT_RATIO for one in column]
+        for column in columns
     ]
+    largest = sizes[0] if len(sizes) == 1 else list(map(max, zip(*sizes, strict=True)))
+    rows = sorted(map(RatioRow, names, base, zip(*columns, strict=True), largest), key=attrgetter("name"))
+    return sorted(rows, key=attrgetter("size"), reverse=True)
+
+
+def _ratios_of(
+    judgement: Judgement, base: Mapping[Key, SeriesValueRow], head: Mapping[Key, SeriesValueRow]
+) -> list[Ratio | None]:
+    """Return the ratio of each point of the first side, in its order."""
+    of_series = {one.head.series_id: _from_verdict(one) for one in judgement.verdicts}
+    return [of_series.get(row.series_id) or _without_verdict(row, head.get(key)) for key, row in base.items()]
 
 
 def _without_verdict(base: SeriesValueRow, head: SeriesValueRow | None) -> Ratio | None:
@@ -209,8 +216,10 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
 def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
     """Return the geometric mean of one side's ratios, and what it does not cover."""
     found = [one for row in rows if (one := row.ratios[side]) is not None]
-    logs = sorted(math.log(one.ratio) for one in found if one.ratio)
+    logs = sorted([math.log(one.ratio) for one in found if one.ratio])
     n, undecided = len(logs), WORDS[Outcome.UNDECIDED]
+    certain = [one for one in found if one.is_significant]
+    words = Counter([one.word for one in found])
     return Mean(
         mean=math.exp(math.fsum(logs) / n) if n else None,
         low=math.exp(logs[n // 10]) if n else None,
@@ -218,12 +227,12 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n=n,
         n_without=len(rows) - n,
         n_only=n_only,
-        n_worse=sum(one.is_significant and one.kind == BAD for one in found),
-        n_better=sum(one.is_significant and one.kind == GOOD for one in found),
-        n_counted=sum(not one.ratio and (one.is_significant or one.word == undecided) for one in found),
-        n_changed=sum(one.is_significant and one.word in WITHOUT_DIRECTION for one in found),
-        n_unknown=sum(one.word == NOISE_UNKNOWN for one in found),
-        n_undecided=sum(one.word == undecided for one in found),
+        n_worse=sum(one.kind == BAD for one in certain),
+        n_better=sum(one.kind == GOOD for one in certain),
+        n_counted=sum(one.is_significant or one.word == undecided for one in found if not one.ratio),
+        n_changed=sum(one.word in WITHOUT_DIRECTION for one in certain),
+        n_unknown=words[NOISE_UNKNOWN],
+        n_undecided=words[undecided],
     )
 
 

@@ -107,7 +107,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
         metrics=metrics,
         providers=providers,
         names=tuple(_name(choice, value, options.commits) for value in choice.sides),
-        rows=tuple(row for row in rows if choice.show is Show.ALL or row.is_significant),
+        rows=tuple(rows if choice.show is Show.ALL else [row for row in rows if row.is_significant]),
         n_points=len(rows),
         means=tuple(
             mean_of(rows, number, n_only=len(side.keys() - base)) for number, side in enumerate(sides[1:]) if rows
@@ -157,10 +157,8 @@ def _rows(
         base, *heads = choice.commit
         place = {"project": choice.project, "machine": choice.machine[0], "environment": choice.environment[0]}
         judgements = [judged_sides(store, base=base, head=head, metric=choice.metric, **place) for head in heads]
-        rows = rows_from_judgements(judgements, sides, unnamed=unnamed)
-    else:
-        rows = rows_from_values(sides, unnamed=unnamed)
-    return sorted(rows, key=lambda row: (-row.size, row.name))
+        return rows_from_judgements(judgements, sides, unnamed=unnamed)
+    return rows_from_values(sides, unnamed=unnamed)
 
 
 def _takes(words: str, row: SeriesValueRow) -> bool:

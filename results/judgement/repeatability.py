@@ -17,7 +17,7 @@ import numpy as np
 from results.judgement.comparison.evidence import compare
 from results.judgement.comparison.moderation import LEAST_SD, Prior, priors_of
 from results.judgement.comparison.processes import LEAST_CONTROLS, controls_of
-from results.judgement.sides import is_control, pair_of, sides_of, surface_of, with_controls
+from results.judgement.sides import is_control, pairs_of, sides_of, surface_of, with_controls
 from results.metrics import Precision, Role, metric_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def noise_of(
     """
     noisy = [row for row in rows if _is_noisy(row)]
     whole, pairs = sides_of(noisy), _halves(noisy)
-    names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pair_of has named them
+    names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pairs_of has named them
     sides = _sides_of_runs(noisy)
     raw = _spreads(noisy, sides, {}, spreads or {})
     corrected = _spreads(noisy, sides, _levels(pairs), corrected_spreads or {})
@@ -182,7 +182,7 @@ def _halves(rows: Sequence[SeriesValueRow]) -> list[Pair]:
             dealt[sides[row.run_id]].append(row)
     one, other = (sides_of(side) for side in dealt)
     both = [key for key in one if key in other and one[key].processes and other[key].processes]
-    return [pair for key in both if (pair := pair_of(one[key], other[key])) is not None]
+    return pairs_of([(one[key], other[key]) for key in both])
 
 
 def _sides_of_runs(rows: Iterable[SeriesValueRow]) -> dict[str, int]:

@@ -67,7 +67,9 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
     """Judge one series. evidence: of a noisy metric with positive values at both commits, else None."""
     metric, before, after = context.limits.applied_to(metric_of_row(head.row)), base.row.value, head.row.value
     ratio = _ratio(before, after, evidence)
-    if base.n_failed or head.n_failed:
+    if evidence is not None and _is_plainly_unchanged(base, head, evidence, context=context):
+        found = _unchanged(evidence, context.limits.least_change)
+    elif base.n_failed or head.n_failed:
         found = _of_states(base, head)
     elif metric.precision is Precision.EXACT:
         found = _of_counts(base, head, metric)
@@ -91,6 +93,25 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         None,
         context.limits.least_change,
     )
+
+
+def _is_plainly_unchanged(base: Side, head: Side, evidence: Evidence, *, context: Context) -> bool:
+    """Return whether nothing is to be asked of a series, as of thousands: one process each, known, and hardly moved."""
+    difference, least_change = evidence.difference, context.limits.least_change
+    return (
+        1 / (1 + least_change) < evidence.ratio < 1 + least_change
+        and not (base.n_failed or head.n_failed or difference.is_disturbed or context.is_paired or context.cause)
+        and (context.has_spread or difference.dof > 0 or (_has_own_noise(base) and _has_own_noise(head)))
+    )
+
+
+def _has_own_noise(side: Side) -> bool:
+    return side.row.metric not in SWEEP_METRICS and _has_interval(side.row)
+
+
+def _unchanged(evidence: Evidence, least_change: float) -> _Finding:
+    low, high = evidence.interval
+    return _UNCHANGED[1 / (1 + least_change) < low and high < 1 + least_change]
 
 
 def verdicts_on_surfaces(verdicts: Sequence[Verdict], found: Sequence[SurfaceEvidence]) -> tuple[SurfaceVerdict, ...]:
@@ -210,8 +231,8 @@ def _of_times(  # noqa: PLR0913 - two sides, and what is known of them
     if evidence.is_stray and is_large:
         return _Finding(Change.UNCERTAIN, undecided, f"{evidence.words}; {STRAY}", is_doubtful=True)
     if not (evidence.is_significant and is_large):
-        is_same = least < low and high < most
-        return _Finding(Change.UNCERTAIN, undecided, reason=None) if is_large else _UNCHANGED[is_same]
+        unchanged = _unchanged(evidence, context.limits.least_change)
+        return _Finding(Change.UNCERTAIN, undecided, reason=None) if is_large else unchanged
     if context.is_control:
         return _Finding(Change.UNCERTAIN, undecided, f"{BASELINE} is no code of ours: torch or the machine did this")
     outcome = outcome_of_change(metric, 1.0, evidence.ratio)
@@ -237,7 +258,7 @@ def _doubt_about_one(name: str, row: SeriesValueRow, metric: Metric) -> tuple[st
     if metric.name in SWEEP_METRICS:
         reason = doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
         return (f"{reason} at the {name}", None) if reason else None
-    if not _is_single_number(row, metric):
+    if _has_interval(row):
         return None
     unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
     return f"{Doubt.SINGLE_NUMBER} at the {name}, of which no noise is known{unknown}", Doubt.SINGLE_NUMBER
@@ -245,6 +266,9 @@ def _doubt_about_one(name: str, row: SeriesValueRow, metric: Metric) -> tuple[st
 
 def _is_single_number(row: SeriesValueRow, metric: Metric) -> bool:
     """Return whether a suite told no interval of a value; the sweep's have one, or a doubt of their own."""
+    return not _has_interval(row) and metric.name not in SWEEP_METRICS
+
+
+def _has_interval(row: SeriesValueRow) -> bool:
     low, high = row.ci_low, row.ci_high
-    has_interval = low is not None and high is not None and math.isfinite(high - low)
-    return not has_interval and metric.name not in SWEEP_METRICS
+    return low is not None and high is not None and math.isfinite(high - low)

@@ -63,17 +63,22 @@ class Side(NamedTuple):
 
 def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
     """Return the rows of one commit by series; those of one series are its runs, the newest last."""
-    of_series: dict[int, list[SeriesValueRow]] = {}
-    for row in rows:
-        of_series.setdefault(row.series_id, []).append(row)
-    return {series_id: _side(each) for series_id, each in of_series.items()}
+    rows = list(rows)
+    # Of most series there is one run.
+    values = [() if row.value is None else (row.value,) for row in rows]
+    found = {
+        row.series_id: Side(row, 1, int(row.state != OK), of_row, row.processes)
+        for row, of_row in zip(rows, values, strict=True)
+    }
+    if len(found) < len(rows):
+        of_series: dict[int, list[SeriesValueRow]] = {}
+        for row in rows:
+            of_series.setdefault(row.series_id, []).append(row)
+        found |= {series_id: _side(each) for series_id, each in of_series.items() if len(each) > 1}
+    return found
 
 
 def _side(rows: Sequence[SeriesValueRow]) -> Side:
-    if len(rows) == 1:  # of most series, and told in a third of the time
-        [row] = rows
-        values = () if row.value is None else (row.value,)
-        return Side(row, 1, int(row.state != OK), values, row.processes)
     ok = [row for row in rows if row.state == OK and row.value is not None]
     failed = [row for row in rows if row.state != OK]
     processes = tuple([process for row in ok for process in _processes(row)])
@@ -104,19 +109,65 @@ def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
     return (ProcessValue(row.run_id, 0, row.value, row.ci_low, row.ci_high, row.reason),)
 
 
-def pair_of(base: Side, head: Side) -> Pair | None:
-    """Return two sides as a pair to compare; None if a value is not positive or endless, and no ratio tells."""
+def pairs_of(sides: Sequence[tuple[Side, Side]]) -> list[Pair]:
+    """Return base and head of each series as a pair to compare, in their order.
+
+    Without those of which a value is not positive or endless, so that no ratio tells.
+    """
+    are_numbers = [not (base.told or head.told or head.row.metric in SWEEP_METRICS) for base, head in sides]
+    numbers = [(base.row, head.row) for (base, head), are in zip(sides, are_numbers, strict=True) if are]
+    of_numbers = iter(_pairs_of_numbers(numbers))
+    pairs = [next(of_numbers) if are else _pair_of(*both) for both, are in zip(sides, are_numbers, strict=True)]
+    return [pair for pair in pairs if pair is not None]
+
+
+def _pairs_of_numbers(rows: Sequence[tuple[SeriesValueRow, SeriesValueRow]]) -> list[Pair | None]:
+    """Return the pairs of what a suite told one number of at both commits; thousands, none of which has a control."""
+    before = _processes_of_numbers([base for base, _ in rows], is_head=False)
+    after = _processes_of_numbers([head for _, head in rows], is_head=True)
+    return [
+        Pair(
+            row.series_id,
+            (row.project, row.machine, row.environment, row.metric),
+            Surface(row.project, row.machine, row.environment, row.benchmark, row.metric),
+            (one,),
+            (other,),
+        )
+        if one is not None and other is not None
+        else None
+        for (_, row), one, other in zip(rows, before, after, strict=True)
+    ]
+
+
+def _processes_of_numbers(rows: Sequence[SeriesValueRow], *, is_head: bool) -> list[Process | None]:
+    return [
+        Process(
+            row.run_id,
+            0,
+            math.log(value),
+            (high - low) / 2 / value / _INTERVAL_OF_ASV
+            if low is not None and high is not None and math.isfinite(high - low)
+            else 0.0,
+            row.reason is not None,
+            is_head,
+        )
+        if value is not None and 0 < value < math.inf
+        else None
+        for row in rows
+        for value, low, high in ((row.value, row.ci_low, row.ci_high),)
+    ]
+
+
+def _pair_of(base: Side, head: Side) -> Pair | None:
     row = head.row
-    is_of_sweep = row.metric in SWEEP_METRICS
-    half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
+    half_width = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
     testbed = (row.project, row.machine, row.environment, row.metric)
     before = _compared(base.processes, half_width, is_head=False)
     after = _compared(head.processes, half_width, is_head=True)
     if before is None or after is None:
         return None
-    if not is_of_sweep:  # thousands, none of which has a control
-        return Pair(row.series_id, testbed, surface_of(row), before, after)
-    provider, is_baseline = dict(row.parameters).get("provider"), is_control(row)
+    is_baseline = is_control(row)
+    provider = dict(row.parameters).get("provider") if row.metric in SWEEP_METRICS else None
     control = None if provider is None or is_baseline else _shape(row)
     return Pair(row.series_id, testbed, surface_of(row), before, after, control, is_baseline)
 
@@ -173,7 +224,7 @@ def surface_parameters(row: SeriesRow | SeriesValueRow) -> tuple[ParameterValue,
 
 
 def _id(pair: Pair) -> int:
-    assert isinstance(pair.name, int)  # noqa: S101 - pair_of has named it
+    assert isinstance(pair.name, int)  # noqa: S101 - pairs_of has named it
     return pair.name
 
 

@@ -26,9 +26,9 @@ from results.judgement.outcomes import (
     Verdict,
 )
 from results.judgement.series_verdicts import Context, verdict_on, verdicts_on_surfaces
-from results.judgement.sides import Side, pair_of, sides_of, with_controls
+from results.judgement.sides import Side, pairs_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
-from results.metrics import Precision, Role
+from results.metrics import Precision, Role, metric_of
 from results.rows import MeasuredAxes
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     whether eager is the same on both sides; on another stack it is a series like any other. q: share of false findings.
     thresholds: of series whose least relevant change is another one, or whose exact metrics have a tolerance.
     """
-    at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
+    at_base, at_head = (sides_of(_judged(rows)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
     pairs = _pairs(both)
     if not has_controls:
@@ -100,19 +100,14 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
     shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}
     evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
-    of_pair = {pair.name: pair for pair in pairs}
+    causes = {pair.name: _cause(pair, moved=moved, shifted=shifted) for pair in pairs} if moved or shifted else {}
+    of_controls = {pair.name for pair in pairs if pair.is_control}
     verdicts = [
         verdict_on(
             before,
             after,
             evidence=evidence.get(key),
-            context=Context(
-                limits[key],
-                _cause(of_pair.get(key), moved=moved, shifted=shifted) if moved or shifted else None,
-                key in of_pair and of_pair[key].is_control,
-                key in known,
-                is_paired,
-            ),
+            context=Context(limits[key], causes.get(key), key in of_controls, key in known, is_paired),
         )
         for key, (before, after) in both.items()
         if before.has_value or after.has_value  # what never worked is no change
@@ -121,8 +116,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     together = compare_surfaces(pairs, observed.differences, q=q) if is_by_surface else []
     surfaces = verdicts_on_surfaces(verdicts, together) if together else ()
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
-    continued = {_version_of(before.row): after.row.version for before, after in both.values()}
-    excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)
+    excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, both)
     gone = (verdict._replace(least_change=least_change) for verdict in missed)
     return Judgement(
         base_commit=base_commit,
@@ -156,13 +150,12 @@ def exit_code(judgement: Judgement) -> ExitCode:
 
 
 def _pairs(both: Mapping[int, tuple[Side, Side]]) -> list[Pair]:
-    found = [
-        pair
+    measured = [
+        (base, head)
         for base, head in both.values()
         if base.is_ok and head.is_ok and metric_of_row(head.row).precision is Precision.NOISY
-        if (pair := pair_of(base, head)) is not None
     ]
-    return with_controls(found, {key: head.row for key, (_, head) in both.items()})
+    return with_controls(pairs_of(measured), {key: head.row for key, (_, head) in both.items()})
 
 
 def _look_changed(observed: Observed, limits: Mapping[int, Limits]) -> list[int]:
@@ -236,9 +229,7 @@ def _is_common(moves: Sequence[float], least: float) -> bool:
     return abs(nearer) > least and abs(middle) > 3 * se
 
 
-def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> Doubt | None:
-    if pair is None:
-        return None
+def _cause(pair: Pair, *, moved: set[Hashable], shifted: Collection[Hashable]) -> Doubt | None:
     if pair.testbed in moved:
         return Doubt.CONTROL_MOVED
     if pair.testbed in shifted:
@@ -250,14 +241,15 @@ def _missing(
     missing: Sequence[SeriesValueRow],
     head: Sequence[SeriesValueRow],
     head_commit: str,
-    continued: Mapping[tuple[str, ...], str],
+    both: Mapping[int, tuple[Side, Side]],
 ) -> tuple[list[SeriesValueRow], list[Verdict]]:
     """Divide series that only the base measured: those that the head did not set out to, and those that are gone.
 
-    continued: the head's version of each version of a benchmark at the base, where these are one series.
+    both: the series of both; where they are one, the head's version of a benchmark counts for the base's.
     """
     if not missing:
         return [], []
+    continued = {_version_of(before.row): after.row.version for before, after in both.values()}
     at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
@@ -294,5 +286,8 @@ def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
     )
 
 
-def _is_judged(row: SeriesValueRow) -> bool:
-    return metric_of_row(row).role is Role.JUDGED
+def _judged(rows: Sequence[SeriesValueRow]) -> Sequence[SeriesValueRow]:
+    """Return the rows of metrics that are judged; thousands are of one or a few."""
+    metrics = {(row.metric, row.unit) for row in rows}
+    judged = {(name, unit) for name, unit in metrics if metric_of(name, unit=unit).role is Role.JUDGED}
+    return rows if judged == metrics else [row for row in rows if (row.metric, row.unit) in judged]

@@ -44,7 +44,8 @@ _MEASURED = (
     Value.samples,
     Value.calls_per_sample,
 )
-_fields_of = attrgetter("project", "machine", "environment", "benchmark", "metric", "unit", "version")
+_MEDIAN = 2  # of the above
+_fields_of = attrgetter("benchmark", "metric", "unit", "version")
 _place_of = attrgetter("project", "benchmark", "metric", "series_id")  # in a list
 
 
@@ -74,10 +75,9 @@ def all_values_at(
     run_ids: only these runs. Ordered by series, and then by run, oldest first; `series_id` is as for `values_at`.
     """
     with store.reading() as connection, gc_paused():
-        runs = cached_for_snapshot(connection, (_runs_at, commit), partial(_runs_at, connection, commit))
-        # As plain tuples: a row of SQLAlchemy's looks each field up by its name.
-        of_run = {row.id: tuple(row) for row in runs if run_ids is None or row.uid in run_ids}
-        ids = list(of_run)
+        every = cached_for_snapshot(connection, (_runs_at, commit), partial(_runs_at, connection, commit))
+        runs = {run.id: run for run in every if run_ids is None or run.uid in run_ids}
+        ids = list(runs)
         found = fetch_rows(connection, _columns_at(ids).where(*conditions_from(chosen)))
         joined = joined_series(connection)
         described = _described(connection, {row[0] for row in found})
@@ -86,18 +86,31 @@ def all_values_at(
             (run_id, point_id): of_run
             for run_id, point_id, of_run in connection.execute(of_point.where(Measurement.run_id.in_(ids)))
         }
-        rows = [_value_of_run(row, of_run[row[1]], described[row[0]], joined, visits) for row in found]
+        rows = [_value_of_run(row, runs[row[1]], described[row[0]], joined, visits) for row in found]
         return sorted(rows, key=_place_of)
 
 
-def _runs_at(connection: Connection, commit: str) -> list[DatabaseRow]:
-    return list(connection.execute(_RUNS.where(Commit.hash == commit)))
+class _RunAt(NamedTuple):
+    """Run of a commit, and what all its rows begin and end with."""
+
+    id: int
+    uid: str
+    beginning: tuple[Any, ...]
+    end: tuple[Any, ...]
+
+
+def _runs_at(connection: Connection, commit: str) -> list[_RunAt]:
+    return [
+        _RunAt(run_id, uid, tuple(beginning), (uid, started_at))
+        for run_id, uid, started_at, *beginning in connection.execute(_RUNS.where(Commit.hash == commit))
+    ]
 
 
 class _Description(NamedTuple):
-    """Point of a series, and the fields of its rows that are the same in every run."""
+    """Point of a series, its metric, and the fields of its rows that are the same in every run."""
 
     point_id: int
+    metric: str
     fields: tuple[Any, ...]
 
 
@@ -110,27 +123,28 @@ def _described(connection: Connection, series_ids: set[int]) -> dict[int, _Descr
         ).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
         for row in rows:
-            known[row.id] = _Description(row.point_id, (*_fields_of(row), parameters.get(row.point_id, ())))
+            known[row.id] = _Description(row.point_id, row.metric, (*_fields_of(row), parameters.get(row.point_id, ())))
     return known
 
 
 def _value_of_run(
     columns: tuple[Any, ...],
-    run: tuple[Any, ...],
+    run: _RunAt,
     description: _Description,
     joined: dict[int, tuple[int, ...]],
     visits: Mapping[tuple[int, int], list[dict[str, Any]]],
 ) -> SeriesValueRow:
-    series_id, run_id, state, reason, median, low, high, q25, q75, sample_count, samples, calls_per_sample = columns
-    _, uid, started_at, commit, commit_date, commit_subject = run
-    project, machine, environment, benchmark, metric, unit, version, parameters = description.fields
-    made = visits.get((run_id, description.point_id)) if visits and metric == LATENCY.name else None
-    return SeriesValueRow(
-        first_of(series_id, joined) if joined else series_id, project, commit, commit_date, commit_subject,
-        machine, environment, benchmark, metric, unit, version, parameters, state, reason, median, low, high, q25, q75,
-        sample_count, None if samples is None else tuple(array("d", samples)), uid, started_at,
-        calls_per_sample,
-        () if median is None or not made else _of_visits(made, uid),
+    series_id, run_id, *measured, samples, calls_per_sample = columns
+    processes: tuple[ProcessValue, ...] = ()
+    if visits and description.metric == LATENCY.name and measured[_MEDIAN] is not None:
+        made = visits.get((run_id, description.point_id))
+        processes = _of_visits(made, run.uid) if made else ()
+    # In the order of its fields: naming thousands of them takes as long as reading them.
+    return SeriesValueRow._make(
+        (
+            first_of(series_id, joined) if joined else series_id, *run.beginning, *description.fields, *measured,
+            None if samples is None else tuple(array("d", samples)), *run.end, calls_per_sample, processes,
+        )
     )  # fmt: skip
 
 
@@ -221,11 +235,20 @@ def _series_value(
     )
 
 
-_RUNS = sa.select(
-    Run.id,
-    Run.uid,
-    Run.started_at,
-    Commit.hash.label("commit"),
-    Commit.date.label("commit_date"),
-    Commit.subject.label("commit_subject"),
-).join(Commit, Commit.id == Run.commit_id)
+_RUNS = (
+    sa.select(
+        Run.id,
+        Run.uid,
+        Run.started_at,
+        Project.name,
+        Commit.hash,
+        Commit.date,
+        Commit.subject,
+        Machine.name,
+        Environment.name,
+    )
+    .join(Commit, Commit.id == Run.commit_id)
+    .join(Project, Project.id == Commit.project_id)
+    .join(Machine, Machine.id == Run.machine_id)
+    .join(Environment, Environment.id == Run.environment_id)
+)

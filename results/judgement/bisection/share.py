@@ -15,7 +15,7 @@ from results.judgement.bisection.target import Key, Kind, Target, key_of
 from results.judgement.comparison.differences import differences_of
 from results.judgement.comparison.moderation import LEAST_SD, USUAL, quantile_of_t
 from results.judgement.comparison.slow_rounds import with_slow_rounds
-from results.judgement.sides import pair_of, sides_of, with_controls
+from results.judgement.sides import pairs_of, sides_of, with_controls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,12 +115,8 @@ def _weighted_rounds(
 ) -> list[float] | None:
     """Return the change by round, the mean over the followed series; None if one of them has no time."""
     before, after = (sides_of(row for row in rows if row.metric == target.metric) for rows in (base, head))
-    pairs = [
-        pair
-        for series_id, side in before.items()
-        if series_id in after and side.is_ok and after[series_id].is_ok
-        if (pair := pair_of(side, after[series_id])) is not None
-    ]
+    both = [(side, after[series_id]) for series_id, side in before.items() if series_id in after]
+    pairs = pairs_of([(one, other) for one, other in both if one.is_ok and other.is_ok])
     keys = {series_id: key_of(side.row) for series_id, side in after.items()}
     pairs = with_slow_rounds(with_controls(pairs, {series_id: side.row for series_id, side in after.items()}))
     differences, _ = differences_of(pairs, is_paired=True)

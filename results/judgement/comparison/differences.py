@@ -67,8 +67,7 @@ def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Diff
     slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
     found = [
         _difference(pair, at, slopes[pair.testbed, pair.surface] if at.deviations else 0.0, is_paired=is_paired)
-        for pair in pairs
-        for at in (controls[pair.testbed],)
+        for pair, at in zip(pairs, [controls[pair.testbed] for pair in pairs], strict=True)
     ]
     return found, controls
 

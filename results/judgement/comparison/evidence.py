@@ -137,7 +137,8 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     statistics = _with_spreads(pairs, found, effects, observed.statistics, spreads or {})
     # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
     p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
-    surfaces = [(pair.testbed, pair.surface) for pair in pairs]
+    known_surfaces: dict[Hashable, int] = {}
+    surfaces = [known_surfaces.setdefault((pair.testbed, pair.surface), len(known_surfaces)) for pair in pairs]
     # Of single processes each may be one that strays.
     known = (spreads or {}).get
     strays = np.array(
@@ -146,7 +147,7 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     is_beyond = np.abs(effects) > strays * statistics.se
     is_selected = selected_points(p, surfaces, q=q)
     half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
-    level = 1 - q / 2 / len(set(surfaces))
+    level = 1 - q / 2 / len(known_surfaces)
     least = np.maximum(quantile_of_t(statistics.dof, level), strays)
     floors = ratios_of((least + quantile_of_t(statistics.dof, POWER)) * statistics.se)
     flags = ((is_selected & is_beyond).tolist(), (is_selected & ~is_beyond).tolist())

@@ -10,7 +10,7 @@ import pytest
 from results.judgement.sides import (
     controls_among,
     is_control,
-    pair_of,
+    pairs_of,
     sides_of,
     surface_parameters,
     with_controls,
@@ -83,6 +83,11 @@ class TestSides:
 
 def pair(base, head, **changes):
     return pair_of(side(row(base, **changes)), side(row(head, commit=B, **changes)))
+
+
+def pair_of(base, head):
+    found = pairs_of([(base, head)])
+    return found[0] if found else None
 
 
 class TestPairs:
