@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from waitress.server import create_server
 
+from dashboard.serving.garbage import CollectedInSilence
 from dashboard.serving.payloads import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ SILENCE_S = 60
 def serve(server: Flask, *, listener: socket.socket, n_threads: int = N_THREADS) -> None:
     """Serve at a bound socket until Ctrl-C or SIGTERM; bodies of more than MOST_BYTES are answered with 413."""
     signal.signal(signal.SIGTERM, _interrupt)
+    answering = CollectedInSilence(server)
     created = create_server(
-        server,
+        answering,
         sockets=[listener],
         threads=n_threads,
         connection_limit=MOST_CONNECTIONS,
@@ -40,7 +42,8 @@ def serve(server: Flask, *, listener: socket.socket, n_threads: int = N_THREADS)
     gc.collect()
     gc.freeze()
     try:
-        created.run()
+        with answering.collecting():
+            created.run()
     finally:
         created.close()
 
