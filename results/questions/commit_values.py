@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from functools import partial
 from operator import attrgetter
@@ -31,20 +32,17 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
-# What differs from run to run of a series.
+# What differs from run to run of a series, and what of it commits are compared by.
+_COMPARED = (Value.state, Value.reason, Value.median, Value.ci_low, Value.ci_high)
 _MEASURED = (
-    Value.state,
-    Value.reason,
-    Value.median,
-    Value.ci_low,
-    Value.ci_high,
+    *_COMPARED,
     Value.q25,
     Value.q75,
     Value.sample_count,
     Value.samples,
     Value.calls_per_sample,
 )
-_MEDIAN = 2  # of the above
+_NOT_ASKED = (None,) * 4  # quartiles, the number of samples, and these
 _fields_of = attrgetter("benchmark", "metric", "unit", "version")
 _place_of = attrgetter("project", "benchmark", "metric", "series_id")  # in a list
 
@@ -72,7 +70,8 @@ def all_values_at(
 ) -> list[SeriesValueRow]:
     """Return the value of every run at `commit`, a full hash, of every series that `chosen` takes, with its visits.
 
-    run_ids: only these runs. Ordered by series, and then by run, oldest first; `series_id` is as for `values_at`.
+    Without samples and what is made of them but the interval. run_ids: only these runs. Ordered by series, and then by
+    run, oldest first; `series_id` is as for `values_at`.
     """
     with store.reading() as connection, gc_paused():
         every = cached_for_snapshot(connection, (_runs_at, commit), partial(_runs_at, connection, commit))
@@ -101,9 +100,14 @@ class _RunAt(NamedTuple):
 
 def _runs_at(connection: Connection, commit: str) -> list[_RunAt]:
     return [
-        _RunAt(run_id, uid, tuple(beginning), (uid, started_at))
+        _RunAt(run_id, uid, tuple(map(_once, beginning)), (uid, started_at))
         for run_id, uid, started_at, *beginning in connection.execute(_RUNS.where(Commit.hash == commit))
     ]
+
+
+def _once(value: Any) -> Any:  # noqa: ANN401 - of any column
+    """Return a text as the one object that all others like it are: thousands of rows have it, and are compared."""
+    return sys.intern(value) if isinstance(value, str) else value
 
 
 class _Description(NamedTuple):
@@ -123,7 +127,8 @@ def _described(connection: Connection, series_ids: set[int]) -> dict[int, _Descr
         ).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
         for row in rows:
-            known[row.id] = _Description(row.point_id, row.metric, (*_fields_of(row), parameters.get(row.point_id, ())))
+            fields = map(_once, _fields_of(row))
+            known[row.id] = _Description(row.point_id, row.metric, (*fields, parameters.get(row.point_id, ())))
     return known
 
 
@@ -134,16 +139,16 @@ def _value_of_run(
     joined: dict[int, tuple[int, ...]],
     visits: Mapping[tuple[int, int], list[dict[str, Any]]],
 ) -> SeriesValueRow:
-    series_id, run_id, *measured, samples, calls_per_sample = columns
+    series_id, run_id, state, reason, median, low, high = columns
     processes: tuple[ProcessValue, ...] = ()
-    if visits and description.metric == LATENCY.name and measured[_MEDIAN] is not None:
+    if visits and description.metric == LATENCY.name and median is not None:
         made = visits.get((run_id, description.point_id))
         processes = _of_visits(made, run.uid) if made else ()
     # In the order of its fields: naming thousands of them takes as long as reading them.
     return SeriesValueRow._make(
         (
-            first_of(series_id, joined) if joined else series_id, *run.beginning, *description.fields, *measured,
-            None if samples is None else tuple(array("d", samples)), *run.end, calls_per_sample, processes,
+            first_of(series_id, joined) if joined else series_id, *run.beginning, *description.fields,
+            state, reason, median, low, high, *_NOT_ASKED, *run.end, None, processes,
         )
     )  # fmt: skip
 
@@ -160,7 +165,7 @@ def _of_visits(visits: list[dict[str, Any]], run_id: str) -> tuple[ProcessValue,
 
 def _columns_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
     """Select what differs from run to run of a series; its description is read once, and beside it."""
-    return _values_at(run_ids).with_only_columns(Value.series_id, Value.run_id, *_MEASURED)
+    return _values_at(run_ids).with_only_columns(Value.series_id, Value.run_id, *_COMPARED)
 
 
 def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
