@@ -98,11 +98,9 @@ class Mean:
 
 def are_unlike_their_values(rows: Iterable[RatioRow]) -> bool:
     """Return whether some ratio is another than that of the two values, as of a judgement of commits."""
-    told = [(row.base.value, one) for row in rows if row.base.value for one in row.ratios]
-    return any(
-        one is not None and one.ratio and one.value and abs(one.ratio * base / one.value - 1) > CONTRADICTION
-        for base, one in told
-    )
+    told = [(row.base.value, one) for row in rows if row.base.value for one in row.ratios if one is not None]
+    quotients = [one.ratio * base / one.value for base, one in told if one.ratio and one.value]
+    return bool(quotients) and (max(quotients) > 1 + CONTRADICTION or min(quotients) < 1 - CONTRADICTION)
 
 
 def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
@@ -178,7 +176,7 @@ def _ratios_of(
     judgement: Judgement, base: Mapping[Key, SeriesValueRow], head: Mapping[Key, SeriesValueRow]
 ) -> list[Ratio | None]:
     """Return the ratio of each point of the first side, in its order."""
-    of_series = {one.head.series_id: _from_verdict(one) for one in judgement.verdicts}
+    of_series = dict(map(_from_verdict, judgement.verdicts))
     return [of_series.get(row.series_id) or _without_verdict(row, head.get(key)) for key, row in base.items()]
 
 
@@ -236,10 +234,12 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
     )
 
 
-def _from_verdict(verdict: Verdict) -> Ratio:
-    evidence = verdict.evidence
-    ratio = verdict.ratio if verdict.ratio and verdict.ratio > 0 else None
+def _from_verdict(verdict: Verdict) -> tuple[int, Ratio]:
+    """Return the series, and its ratio."""
+    head, evidence, outcome, ratio = verdict.head, verdict.evidence, verdict.outcome, verdict.ratio
+    if ratio is not None and ratio <= 0:
+        ratio = None
     # Of a disturbed point the quotient of the two values is told, which the evidence's interval is not of.
-    low, high = evidence.interval if evidence and evidence.ratio == ratio else (None, None)
-    is_significant, kind = verdict.outcome in CERTAIN, KINDS.get(verdict.outcome, "")
-    return Ratio(verdict.head.value, ratio, low, high, is_significant, word_of(verdict), kind)
+    low, high = evidence.interval if evidence is not None and evidence.ratio == ratio else (None, None)
+    word, kind = word_of(verdict), KINDS.get(outcome, "")
+    return head.series_id, Ratio(head.value, ratio, low, high, outcome in CERTAIN, word, kind)

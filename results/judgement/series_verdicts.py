@@ -101,12 +101,12 @@ def _is_plainly_unchanged(base: Side, head: Side, evidence: Evidence, *, context
     return (
         1 / (1 + least_change) < evidence.ratio < 1 + least_change
         and not (base.n_failed or head.n_failed or difference.is_disturbed or context.is_paired or context.cause)
-        and (context.has_spread or difference.dof > 0 or (_has_own_noise(base) and _has_own_noise(head)))
+        and (context.has_spread or difference.dof > 0 or _have_own_noise(base.row, head.row))
     )
 
 
-def _has_own_noise(side: Side) -> bool:
-    return side.row.metric not in SWEEP_METRICS and _has_interval(side.row)
+def _have_own_noise(base: SeriesValueRow, head: SeriesValueRow) -> bool:
+    return head.metric not in SWEEP_METRICS and _has_interval(base) and _has_interval(head)
 
 
 def _unchanged(evidence: Evidence, least_change: float) -> _Finding:

@@ -123,19 +123,17 @@ def pairs_of(sides: Sequence[tuple[Side, Side]]) -> list[Pair]:
 
 def _pairs_of_numbers(rows: Sequence[tuple[SeriesValueRow, SeriesValueRow]]) -> list[Pair | None]:
     """Return the pairs of what a suite told one number of at both commits; thousands, none of which has a control."""
+    heads = [head for _, head in rows]
     before = _processes_of_numbers([base for base, _ in rows], is_head=False)
-    after = _processes_of_numbers([head for _, head in rows], is_head=True)
+    after = _processes_of_numbers(heads, is_head=True)
+    surfaces = [Surface(row.project, row.machine, row.environment, row.benchmark, row.metric) for row in heads]
+    once = {surface: surface for surface in surfaces}
+    testbeds = {surface: (surface.project, surface.machine, surface.environment, surface.metric) for surface in once}
     return [
-        Pair(
-            row.series_id,
-            (row.project, row.machine, row.environment, row.metric),
-            Surface(row.project, row.machine, row.environment, row.benchmark, row.metric),
-            (one,),
-            (other,),
-        )
+        Pair(row.series_id, testbeds[surface], once[surface], (one,), (other,))
         if one is not None and other is not None
         else None
-        for (_, row), one, other in zip(rows, before, after, strict=True)
+        for row, surface, one, other in zip(heads, surfaces, before, after, strict=True)
     ]
 
 
@@ -192,7 +190,7 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     """Return the control series of each of these series that has one among `rows`, by its id."""
     wanted, shapes, found = set(series_ids), dict[object, int](), dict[object, list[int]]()
     for row in rows:
-        if "provider" not in dict(row.parameters):
+        if row.metric not in SWEEP_METRICS or "provider" not in dict(row.parameters):
             continue
         key = (row.project, row.machine, row.environment, row.metric, _shape(row))
         if is_control(row):
