@@ -17,6 +17,7 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.provenance import (
     RULER_VERSION,
+    differing,
     environment_name,
     expected_device,
     machine_name,
@@ -63,7 +64,7 @@ def main(  # noqa: PLR0913 - its options
     found = commit_range(good, bad)
     if changed := uncommitted_files():
         raise UncommittedChanges(
-            f"{', '.join(changed[:3])}{' …' if len(changed) > 3 else ''} differ from HEAD, and a bisection measures "
+            f"{differing(changed)}, and a bisection measures "
             "commits by the ruler of this checkout; commit or stash them, then run it again"
         )
     question = {

@@ -10,6 +10,7 @@ import math
 import os
 import unicodedata
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,16 @@ from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 ROOT = Path(__file__).resolve().parents[3]
 # The same for every user and checkout, whatever TMPDIR says.
 _LOCK_FILE = Path("/tmp/fusebench-measuring.lock")  # noqa: S108 - opened without following a link
+
+
+_PREFIX = "FUSEBENCH_"
+# A letter missing, twice or wrong in a name of seven.
+_MISSPELT = 0.85
 
 
 def usable_cpus() -> int:
@@ -79,12 +85,24 @@ class Settings:
 def settings_from_environment(environ: Mapping[str, str] | None = None) -> Settings:
     """Parse the settings from `environ`, the process's own by default; a variable that is empty counts as unset.
 
-    Raises: InvalidSettings, naming the variable.
+    Raises: InvalidSettings, naming the variable; also one that is nearly called as a setting is, and is none.
     """
     given = {name: text for name, text in (os.environ if environ is None else environ).items() if text}
+    _refuse_misspelt(given)
     values = {field: _parsed(name, given[name], parse) for name, (field, parse, _) in _CODEC.items() if name in given}
     filters = {name: words(given[variable]) for name, variable in _FILTERS.items() if variable in given}
     return replace(Settings(), **values, filters=Filters(**filters))  # type: ignore[arg-type] # by the table below
+
+
+def _refuse_misspelt(given: Iterable[str]) -> None:
+    # Else what was asked for would be measured otherwise, without a word.
+    settings = [*(name for name in _CODEC if name.startswith(_PREFIX)), *_FILTERS.values()]
+    meant = {name.removeprefix(_PREFIX): name for name in settings}
+    for name in given:
+        if name.startswith(_PREFIX) and name not in settings:
+            close = get_close_matches(name.removeprefix(_PREFIX), meant, n=1, cutoff=_MISSPELT)
+            if close:
+                raise InvalidSettings(f"{printable(name)} is no setting: {meant[close[0]]} is")
 
 
 def environment_from_settings(settings: Settings, environ: Mapping[str, str] | None = None) -> dict[str, str]:

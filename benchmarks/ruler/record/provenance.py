@@ -19,6 +19,8 @@ from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.ruler.plan.settings import Settings
 
 RULER_VERSION = "4"  # docs/adr/0004 says what raises it
@@ -83,9 +85,8 @@ def refuse_uncommitted_changes(settings: Settings) -> None:
     if settings.is_uncommitted or not is_editable():
         return
     if changed := uncommitted_files():
-        names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
         raise UncommittedChanges(
-            f"{names} differ from HEAD, so the measurement would be filed under a commit that does not hold them. "
+            f"{differing(changed)}, so the measurement would be filed under a commit that does not hold them. "
             "Commit them, or measure without recording: `fusebench run --uncommitted` (asv: FUSEBENCH_UNCOMMITTED=1)."
         )
 
@@ -94,6 +95,12 @@ def uncommitted_files() -> list[str]:
     """Return the tracked files under kernels/ and benchmarks/ that differ from HEAD."""
     status = git_output("status", "--porcelain", "--untracked-files=no", "--", "kernels", "benchmarks")
     return [line[3:] for line in (status or "").splitlines()]
+
+
+def differing(files: Sequence[str]) -> str:
+    """Return in words that these files, one at least, differ from HEAD."""
+    names = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    return f"{names} {'differs' if len(files) == 1 else 'differ'} from HEAD"
 
 
 @cache
@@ -156,7 +163,9 @@ def commit_from_git(revision: str) -> Commit:
         return Commit(hash=full, date=date, subject=subject)
     if _HASH.fullmatch(revision):
         return Commit(hash=revision, date=None, subject=None)
-    if git_output("rev-parse", "--git-dir"):
+    if git_output("rev-list", "--max-count=1", "--all") == "":
+        way = "this repository has no commit yet: make one, `git commit`"
+    elif git_output("rev-parse", "--git-dir"):
         way = "`git log` lists those that it has; `git fetch` brings others"
     else:
         way = (

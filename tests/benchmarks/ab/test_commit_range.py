@@ -168,7 +168,7 @@ def test_mistakes_are_named_before_anything_is_measured(repository, asked, capsy
         assert said in capsys.readouterr().err
     (repository.folder / "kernels" / "a1.py").write_text("another")
     assert asked("HEAD~1", "HEAD")[0] == ExitCode.WRONG_USAGE
-    assert "kernels/a1.py differ from HEAD" in capsys.readouterr().err
+    assert "kernels/a1.py differs from HEAD" in capsys.readouterr().err
 
 
 def test_a_repository_that_holds_no_kernels_is_searched_as_a_whole(repository, monkeypatch):

@@ -185,5 +185,5 @@ def test_a_checkout_with_edited_kernels_is_refused_before_it_is_calibrated(made_
     fleet = made_fleet()
     monkeypatch.setattr(work_module, "measured_commit", lambda _: fleet.fleet.commits[0])
     monkeypatch.setattr(provenance, "uncommitted_files", lambda: ["kernels/fused_mlp/ops.py"])
-    with pytest.raises(UncommittedChanges, match=r"kernels/fused_mlp/ops.py differ from HEAD"):
+    with pytest.raises(UncommittedChanges, match=r"kernels/fused_mlp/ops.py differs from HEAD"):
         work_on(fleet)

@@ -109,6 +109,38 @@ def test_a_text_that_no_journal_or_database_holds_is_refused_and_told_printably(
     assert "\x1b" not in str(raised.value)
 
 
+MISSPELT = {
+    "FUSEBENCH_THREDS": "FUSEBENCH_THREADS",
+    "FUSEBENCH_THREAD": "FUSEBENCH_THREADS",
+    "FUSEBENCH_POINT_LIMIT": "FUSEBENCH_POINT_LIMIT_S",
+    "FUSEBENCH_PROVIDERS": "FUSEBENCH_PROVIDER",
+    "FUSEBENCH_MACHIEN": "FUSEBENCH_MACHINE",
+}
+
+
+@pytest.mark.parametrize(("name", "meant"), MISSPELT.items())
+def test_a_variable_that_is_nearly_a_setting_is_refused_and_not_ignored(name, meant):
+    with pytest.raises(InvalidSettings, match=f"{name} is no setting: {meant} is"):
+        settings_from_environment({name: "1"})
+
+
+def test_no_variable_of_ours_is_taken_for_a_misspelt_setting():
+    folders = ("benchmarks", "results", "dashboard", "kernels", "tools", "tests", "device", ".github")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".sh", ".yml"}]
+    texts = [path.read_text(encoding="utf-8") for path in (*files, ROOT / "Makefile", ROOT / "action.yml")]
+    named = {name for text in texts for name in re.findall(r"FUSEBENCH_[A-Z_]*[A-Z]", text)} - MISSPELT.keys()
+    assert {"FUSEBENCH_DB", "FUSEBENCH_TREES", "FUSEBENCH_DASHBOARD_PASSWORD"} <= named
+    assert {name for name in named if "is no setting" in _refusal(name)} == set()
+
+
+def _refusal(name):
+    try:
+        settings_from_environment({name: "1"})
+    except InvalidSettings as refused:
+        return str(refused)
+    return ""
+
+
 def test_every_variable_is_documented():
     documented = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
     source = (ROOT / "benchmarks" / "ruler" / "plan" / "settings.py").read_text(encoding="utf-8")

@@ -1,5 +1,7 @@
 """Which commit is measured where nobody can ask git."""
 
+import subprocess
+
 import pytest
 
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
@@ -66,3 +68,22 @@ def test_why_git_will_not_read_a_checkout_is_told_in_its_words(monkeypatch, tmp_
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(UnknownCommit, match=r"git says: fatal: detected dubious ownership in repository at '/x'; "):
         commit_from_git("HEAD")
+
+
+def test_a_repository_without_a_commit_is_told_to_make_one(monkeypatch, tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    with pytest.raises(UnknownCommit, match="this repository has no commit yet: make one, `git commit`"):
+        commit_from_git("HEAD")
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (["a.py"], "a.py differs from HEAD"),
+        (["a.py", "b.py"], "a.py, b.py differ from HEAD"),
+        (["a.py", "b.py", "c.py", "d.py"], "a.py, b.py, c.py and 1 more differ from HEAD"),
+    ],
+)
+def test_what_differs_is_named_in_a_sentence(files, words):
+    assert provenance.differing(files) == words
