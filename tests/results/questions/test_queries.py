@@ -173,6 +173,15 @@ def test_dates_come_back_aware_and_equal(filled, journals):
     assert latest_points(filled)[0].measured_at == journals.START + timedelta(days=2, hours=1, minutes=5)
 
 
+def test_what_commits_are_compared_by_is_told_without_samples(filled, journals):
+    commit = journals.commit_hash(1)
+    plain = {"q25": None, "q75": None, "sample_count": None, "samples": None, "calls_per_sample": None, "processes": ()}
+    newest = {row.series_id: row._replace(**plain) for row in values_at(filled, commit=commit)}
+    found = all_values_at(filled, commit=commit)
+    assert {row.series_id: row._replace(processes=()) for row in found} == newest
+    assert all(row == row._replace(**(plain | {"processes": row.processes})) for row in found)
+
+
 def test_points_that_have_a_parameter_in_common_share_its_value(filled, journals):
     """Thousands of points of a commit have a few values."""
     rows = all_values_at(filled, commit=journals.commit_hash(0), metric="latency_s")
