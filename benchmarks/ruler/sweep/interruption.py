@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -42,6 +43,7 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
         for each in _SIGNALS:
             # What is left to do takes seconds, and must not be left half done.
             signal.signal(each, signal.SIG_IGN)
+        _leave_closed_terminal()
         raise Interrupted(signum)
 
     before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
@@ -59,6 +61,16 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+def _leave_closed_terminal() -> None:
+    """Let what is printed from now on go nowhere where it would go to a terminal that is closed: that raises."""
+    for fd in (1, 2):
+        try:
+            os.write(fd, b"")
+        except OSError as error:
+            if error.errno == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
 
 
 @contextmanager
