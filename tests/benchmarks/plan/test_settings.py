@@ -161,6 +161,8 @@ def test_every_section_that_how_we_measure_refers_to_exists():
 # What starts a process passes on the environment; what a library of others reads there is set where it is measured.
 EDGES = {
     *("plan/settings.py", "worker/process.py", "checks/scratch.py", "commits/wheels.py"),
+    # git is asked about this checkout, whatever a hook says.
+    "record/provenance.py",
     # What a scheduler calls this node and which GPU it left us.
     *("fleet/host.py", "fleet/engines/local.py"),
 }
