@@ -115,6 +115,13 @@ MISSPELT = {
     "FUSEBENCH_POINT_LIMIT": "FUSEBENCH_POINT_LIMIT_S",
     "FUSEBENCH_PROVIDERS": "FUSEBENCH_PROVIDER",
     "FUSEBENCH_MACHIEN": "FUSEBENCH_MACHINE",
+    "FUSEBENCH_HOTS": "FUSEBENCH_HOST",
+    "FUSEBENCH_BACTH": "FUSEBENCH_BATCH",
+    "FUSEBENCH_BATCHES": "FUSEBENCH_BATCH",
+    "FUSEBENCH_PASSES": "FUSEBENCH_PASS",
+    "FUSEBENCH_AXIS": "FUSEBENCH_AXES",
+    "fusebench_threads": "FUSEBENCH_THREADS",
+    "FUSEBENCH_Threads": "FUSEBENCH_THREADS",
 }
 
 
@@ -122,6 +129,11 @@ MISSPELT = {
 def test_a_variable_that_is_nearly_a_setting_is_refused_and_not_ignored(name, meant):
     with pytest.raises(InvalidSettings, match=f"{name} is no setting: {meant} is"):
         settings_from_environment({name: "1"})
+
+
+@pytest.mark.parametrize("name", ["DATE", "COST", "PORT", "PATCH", "COMMIT_SHA", "RUN_NUMBER", "DATA_URL", "SERVICE"])
+def test_a_variable_of_somebody_elses_that_means_another_thing_is_let_through(name):
+    assert settings_from_environment({f"FUSEBENCH_{name}": "1"}) == settings_from_environment({})
 
 
 def test_no_variable_of_ours_is_taken_for_a_misspelt_setting():
