@@ -86,8 +86,7 @@ class _Measuring:
     def __init__(self, settings: Settings, sweep: Sweep, operation: str, progress: Progress, lock: int | None) -> None:
         self._settings = settings
         self._sweep = sweep
-        self._operation = operation
-        self._progress = progress
+        self._operation, self._progress = operation, progress
         self._inherited = () if lock is None else (lock,)
         self._estimate = Estimate(lambda: self._ceilings.value, asks_for_ceilings=settings.measures_ceilings)
         self._ceilings = self._kept_ceilings()
@@ -180,6 +179,7 @@ class _Measuring:
             point_limit_s=settings.point_limit_s,
             provider_module=settings.provider_module,
             inherited=self._inherited,
+            say=lambda said: self._report(Phase.WAITING, detail=said),
         )
 
     def _plan_again(self, device: DeviceKind) -> None:
