@@ -166,6 +166,14 @@ def _positive(text: str) -> int:
     return number
 
 
+def _batches(text: str) -> tuple[str, ...]:
+    # Of a word that is none no trace would ever be kept, and nobody told.
+    try:
+        return tuple(str(_positive(word)) for word in words(text))
+    except ValueError:
+        raise ValueError("whole numbers from 1 on are needed, separated by commas") from None
+
+
 def _seconds(text: str) -> float:
     if not (number := _number(text)) > 0:
         raise ValueError("a number of seconds above 0 is needed")
@@ -256,7 +264,7 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_LAST_VISIT": ("last_visit", _positive, str),
     "FUSEBENCH_CEILINGS": ("measures_ceilings", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
-    "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
+    "FUSEBENCH_TRACES": ("traced_batches", _batches, ",".join),
     "FUSEBENCH_HOST": ("host", _text, str),
     "FUSEBENCH_CONDITIONS": ("conditions", _conditions, lambda pairs: json.dumps(dict(pairs))),
     "FUSEBENCH_PLAN": ("plan", Path, str),

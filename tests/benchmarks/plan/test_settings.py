@@ -37,7 +37,7 @@ some_settings = st.builds(
     point_limit_s=st.floats(1e-3, 1e6),
     until=st.none() | st.floats(1.0, 1e12),
     last_visit=st.none() | st.integers(1, 9),
-    traced_batches=lists,
+    traced_batches=st.lists(st.integers(1, 10**6).map(str)).map(tuple),
     conditions=st.dictionaries(words, st.text(st.characters(exclude_categories=["C"])), max_size=3).map(
         lambda found: tuple(found.items())
     ),
@@ -84,6 +84,8 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
         ("FUSEBENCH_UNCOMMITTED", "yes", "choose from 0, 1"),
         ("FUSEBENCH_MACHINE", "../elsewhere", "without /"),
+        ("FUSEBENCH_TRACES", "all", "whole numbers from 1 on"),
+        ("FUSEBENCH_TRACES", "16,", "whole numbers from 1 on"),
     ],
 )
 def test_a_variable_that_cannot_be_parsed_is_named(name, text, message):
