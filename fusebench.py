@@ -8,7 +8,7 @@ import io
 import os
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -162,7 +162,8 @@ def main() -> None:
             _exit_with_internal_error(error)
         # What is left in the buffer cannot be written either; without this, Python says so at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        click.echo(f"Error: the output cannot be written: {error.strerror}.", err=True)
+        with suppress(OSError):  # of a terminal that is closed neither can this
+            click.echo(f"Error: the output cannot be written: {error.strerror}.", err=True)
         sys.exit(ExitCode.FAILED)
     except Exception as error:  # noqa: BLE001 - the last place that can tell whose fault it was
         _exit_with_internal_error(error)

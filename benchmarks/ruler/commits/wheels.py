@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import WheelFailed
 from benchmarks.ruler.plan.settings import ROOT
+from benchmarks.ruler.record.provenance import without_foreign_repository
 
 if TYPE_CHECKING:
     from benchmarks.ruler.record.provenance import Commit
@@ -47,6 +48,7 @@ def _extract(commit: Commit, folder: Path) -> None:
     archive = folder.with_suffix(".tar")
     done = subprocess.run(
         ["git", "-C", str(ROOT), "archive", "--format=tar", "-o", str(archive), commit.hash],
+        env=without_foreign_repository(os.environ),
         capture_output=True,
         text=True,
         check=False,

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,8 @@ from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.provenance import environment_name, expected_device, machine_name
 from benchmarks.ruler.sweep.interruption import interruptible, run_command
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.machine_file import kept_probe, machine_path
+from benchmarks.ruler.sweep.machine_file import machine_path
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from fused_mlp.native.libraries import cache_folder
 
 if TYPE_CHECKING:
@@ -82,15 +84,17 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield from examine_software(
         n_threads=settings.threads, supported_python=metadata.metadata("fusebench")["Requires-Python"]
     )
-    try:
-        best = kept_probe(settings.data_dir, machine=machine, environment=environment)
-    except JournalError:
-        best = None  # the ceilings in the same file say so
+    # As a sweep does, which takes no best of other hardware or versions, nor one that is old.
+    known = MachineSpeed(settings.data_dir, machine=machine, environment=environment, is_kept=False)
+    with suppress(JournalError):  # the ceilings in the same file say so
+        known.begin(conditions)
     governor = conditions["cpu_governor"]
     yield from examine_machine(
         cpu_governor=None if governor is None else str(governor),
-        best_s=best.seconds if best else {},
-        kept_in=f"of {best.measured_at[:10]}, in {machine_path(settings.data_dir, machine)}" if best else None,
+        best_s=known.best_s,
+        kept_in=f"of {since[:10]}, in {machine_path(settings.data_dir, machine)}"
+        if (since := known.kept_since)
+        else None,
     )
     yield from examine_record(
         data_dir=settings.data_dir,

@@ -158,7 +158,7 @@ _MEND_UNEXPLAINED = (
 
 _FORGET = (
     "Nothing came near the best, which is {}: if the machine became a slower one for good, as a virtual one may, move "
-    "that file away, and its best is learnt anew"
+    "that file away and measure by fusebench run --again, which learns its best and its ceilings anew"
 )
 
 _WORK = {Part.CORE: "one core's arithmetic", Part.PRODUCT: "a matrix product", Part.MEMORY: "reading memory"}

@@ -30,6 +30,8 @@ _LOCK_FILE = Path("/tmp/fusebench-measuring.lock")  # noqa: S108 - opened withou
 _PREFIX = "FUSEBENCH_"
 # A letter missing, twice or wrong in a name of seven.
 _MISSPELT = 0.85
+# One where a file of axes has many, and the other way round; what else ends in -s is near enough.
+_OTHER_NUMBER = {"AXIS": "AXES", "BATCHES": "BATCH", "PASSES": "PASS"}
 
 
 def usable_cpus() -> int:
@@ -99,10 +101,27 @@ def _refuse_misspelt(given: Iterable[str]) -> None:
     settings = [*(name for name in _CODEC if name.startswith(_PREFIX)), *_FILTERS.values()]
     meant = {name.removeprefix(_PREFIX): name for name in settings}
     for name in given:
-        if name.startswith(_PREFIX) and name not in settings:
-            close = get_close_matches(name.removeprefix(_PREFIX), meant, n=1, cutoff=_MISSPELT)
+        if name.upper().startswith(_PREFIX) and name not in settings:
+            close = _nearest(name.upper().removeprefix(_PREFIX), meant)
             if close:
-                raise InvalidSettings(f"{printable(name)} is no setting: {meant[close[0]]} is")
+                raise InvalidSettings(f"{printable(name)} is no setting: {meant[close]} is")
+
+
+def _nearest(word: str, words: Iterable[str]) -> str | None:
+    """Return the one of `words` that `word` is a slip of, in upper case; None if it is another."""
+    for each in words:
+        if word == each or _OTHER_NUMBER.get(word) == each or _is_swapped(word, each):
+            return each
+    return next(iter(get_close_matches(word, words, n=1, cutoff=_MISSPELT)), None)
+
+
+def _is_swapped(word: str, other: str) -> bool:
+    """Return whether two letters of `other` that are neighbours have changed places in `word`."""
+    differ = [place for place, (one, two) in enumerate(zip(word, other, strict=False)) if one != two]
+    if len(word) != len(other) or len(differ) != 2 or differ[1] != differ[0] + 1:
+        return False
+    first, second = differ
+    return word[first] == other[second] and word[second] == other[first]
 
 
 def environment_from_settings(settings: Settings, environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -145,6 +164,14 @@ def _positive(text: str) -> int:
     if not text.isascii() or not text.strip().isdigit() or (number := int(text)) < 1:
         raise ValueError("a whole number from 1 on is needed")
     return number
+
+
+def _batches(text: str) -> tuple[str, ...]:
+    # Of a word that is none no trace would ever be kept, and nobody told.
+    try:
+        return tuple(str(_positive(word)) for word in words(text))
+    except ValueError:
+        raise ValueError("whole numbers from 1 on are needed, separated by commas") from None
 
 
 def _seconds(text: str) -> float:
@@ -237,7 +264,7 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_LAST_VISIT": ("last_visit", _positive, str),
     "FUSEBENCH_CEILINGS": ("measures_ceilings", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
-    "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
+    "FUSEBENCH_TRACES": ("traced_batches", _batches, ",".join),
     "FUSEBENCH_HOST": ("host", _text, str),
     "FUSEBENCH_CONDITIONS": ("conditions", _conditions, lambda pairs: json.dumps(dict(pairs))),
     "FUSEBENCH_PLAN": ("plan", Path, str),

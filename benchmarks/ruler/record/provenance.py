@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import platform
 import re
 import subprocess
@@ -19,13 +20,21 @@ from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.ruler.plan.settings import Settings
 
 RULER_VERSION = "4"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
 _HASH = re.compile(r"[0-9a-f]{40}")
+# What git sets for its hooks, of `git rev-parse --local-env-vars`, that names a repository or a part of one.
+_POINTERS = frozenset(
+    f"GIT_{name}"
+    for name in (
+        *("DIR", "COMMON_DIR", "WORK_TREE", "IMPLICIT_WORK_TREE", "INDEX_FILE", "PREFIX"),
+        *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "SHALLOW_FILE", "GRAFT_FILE"),
+    )
+)
 
 if importlib.util.find_spec("fused_mlp") is None:
     # A machine on which nothing was installed, for want of a network: what is measured is this checkout.
@@ -210,9 +219,19 @@ def git_output(*arguments: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def without_foreign_repository(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` without what points git elsewhere than to this checkout, as a hook of another repository does.
+
+    A checkout without a repository of its own is told by these where it is.
+    """
+    pointers = _POINTERS if (ROOT / ".git").exists() else frozenset()
+    return {name: value for name, value in environ.items() if name not in pointers}
+
+
 def _run_git(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["git", "-C", str(ROOT), *arguments],
+        env=without_foreign_repository(os.environ),
         capture_output=True,
         text=True,
         errors="replace",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.provenance import without_foreign_repository
 from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
 from benchmarks.ruler.worker.process import python_path
 
@@ -99,7 +100,11 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     own = python_path()
     # asv hands on this one as its processes' PYTHONPATH, and its own PYTHONPATH not.
     given = environ.get("ASV_PYTHONPATH")
-    return {**environ, "PYTHONPATH": own, "ASV_PYTHONPATH": os.pathsep.join(filter(None, [own, given]))}
+    return {
+        **without_foreign_repository(environ),
+        "PYTHONPATH": own,
+        "ASV_PYTHONPATH": os.pathsep.join(filter(None, [own, given])),
+    }
 
 
 def asv_configuration(data_dir: Path) -> Path:

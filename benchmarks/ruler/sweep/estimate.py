@@ -36,11 +36,13 @@ _TRUSTED_S = 10.0
 class Estimate:
     """Estimate of the seconds that are left: what is expected, corrected by what the groups so far have taken.
 
-    ceilings: tells those of the machine, as soon as they are known.
+    ceilings: tells those of the machine, as soon as they are known. asks_for_ceilings: whether they are asked for if
+    there are none; those that were refused are asked for once more when everything is timed, and then no longer.
     """
 
-    def __init__(self, ceilings: Callable[[], Ceilings | None]) -> None:
+    def __init__(self, ceilings: Callable[[], Ceilings | None], *, asks_for_ceilings: bool = True) -> None:
         self._ceilings = ceilings
+        self.asks_for_ceilings = asks_for_ceilings
         self._expected = {Phase.TIMING: _TRUSTED_S, Phase.PROFILING: _TRUSTED_S}
         self._taken = dict(self._expected)
 
@@ -57,9 +59,10 @@ class Estimate:
             visits = range(sweep.n_visits(group), sweep.plan.axes.visits)
             timing_s += sum(self._expected_s(sweep.plan, group, Phase.TIMING, is_first=not n) for n in visits)
             profiles_s += self._expected_s(sweep.plan, group, Phase.PROFILING)
-        profiles_s += sum(self._expected_s(sweep.plan, group, Phase.PROFILING) for group in sweep.unprofiled())
-        # Those that were refused are asked for once more when everything is timed.
-        ceilings_s = CEILINGS_S if untimed and self._ceilings() is None else 0.0
+        unprofiled = sweep.unprofiled()
+        profiles_s += sum(self._expected_s(sweep.plan, group, Phase.PROFILING) for group in unprofiled)
+        asks = self.asks_for_ceilings and self._ceilings() is None
+        ceilings_s = CEILINGS_S if asks and (untimed or unprofiled) else 0.0
         return ceilings_s + timing_s * self._slowness(Phase.TIMING) + profiles_s * self._slowness(Phase.PROFILING)
 
     def _slowness(self, phase: Phase) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -42,6 +43,7 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
         for each in _SIGNALS:
             # What is left to do takes seconds, and must not be left half done.
             signal.signal(each, signal.SIG_IGN)
+        _leave_closed_terminal()
         raise Interrupted(signum)
 
     before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
@@ -61,9 +63,28 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
             signal.signal(signum, handler)
 
 
+def _leave_closed_terminal() -> bool:
+    """Let what is printed from now on go nowhere where it would go to a terminal that is closed: that raises.
+
+    Return whether any is.
+    """
+    is_closed = False
+    for fd in (1, 2):
+        try:
+            os.write(fd, b"")
+        except OSError as error:
+            if error.errno == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
+                is_closed = True
+    return is_closed
+
+
 @contextmanager
 def ended_by_exit_code(*, name: str) -> Iterator[None]:
-    """Exit by what ends the block: WRONG_USAGE for a RulerError, which is printed, OUR_FAULT, or as a signal says."""
+    """Exit by what ends the block: WRONG_USAGE for a RulerError, which is printed, OUR_FAULT, or as a signal says.
+
+    A terminal that is closed is a reader that has left: SIGPIPE, unless its SIGHUP was met.
+    """
     try:
         yield
     except Interrupted as interrupted:
@@ -71,7 +92,10 @@ def ended_by_exit_code(*, name: str) -> Iterator[None]:
     except RulerError as error:
         print(f"{name}: {error}", file=sys.stderr)  # noqa: T201 - of a command
         sys.exit(ExitCode.WRONG_USAGE)
-    except Exception:  # noqa: BLE001 - exit code 1 would mean a regression
+    except Exception as error:  # noqa: BLE001 - exit code 1 would mean a regression
+        if isinstance(error, OSError) and error.errno == errno.EIO and _leave_closed_terminal():
+            # Of a process that ignores SIGHUP: its reader has left, and no more.
+            sys.exit(128 + signal.SIGPIPE)
         traceback.print_exc()
         sys.exit(ExitCode.OUR_FAULT)
 

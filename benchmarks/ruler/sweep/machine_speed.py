@@ -44,6 +44,11 @@ class MachineSpeed:
         """Best seconds of each part of the probe; empty before the first reading of a machine."""
         return better_times_s(self._kept.seconds if self._kept else None, self._best_of_run())
 
+    @property
+    def kept_since(self) -> str | None:
+        """When the best that was taken up or is kept was measured, ISO 8601; None if nothing is."""
+        return self._kept.measured_at if self._kept else None
+
     def learn_from(self, worker: WorkerProcess) -> None:
         """Take up what was kept of the machine of `worker`, which has started; if nothing was, have it look.
 

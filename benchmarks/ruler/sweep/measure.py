@@ -86,10 +86,9 @@ class _Measuring:
     def __init__(self, settings: Settings, sweep: Sweep, operation: str, progress: Progress, lock: int | None) -> None:
         self._settings = settings
         self._sweep = sweep
-        self._operation = operation
-        self._progress = progress
+        self._operation, self._progress = operation, progress
         self._inherited = () if lock is None else (lock,)
-        self._estimate = Estimate(lambda: self._ceilings.value)
+        self._estimate = Estimate(lambda: self._ceilings.value, asks_for_ceilings=settings.measures_ceilings)
         self._ceilings = self._kept_ceilings()
 
     def run(self, tasks: Sequence[Task]) -> Recorded:
@@ -120,11 +119,11 @@ class _Measuring:
             with self._new_worker() as worker:
                 self._get_ready(worker)
                 self._go_through(self._sweep.due(visit), Task.TIME, worker, visit=visit)
-                known = self._ceilings
-                self._record(rejudged_lines(self._sweep, known.speed.best_s, before=known.spreads.before))
+                spreads = self._ceilings.spreads
+                self._record(rejudged_lines(self._sweep, self._ceilings.speed.best_s, before=spreads.before))
                 if self._sweep.untimed():
                     continue
-                known.spreads.learn(self._sweep.recorded.timings.values())
+                spreads.learn(self._sweep.recorded.timings.values())
                 if self._ceilings.is_beaten or self._ceilings.value is None:
                     self._ensure_ceilings(worker)
                 if Task.PROFILE in tasks:
@@ -158,6 +157,7 @@ class _Measuring:
     def _ensure_ceilings(self, worker: WorkerProcess) -> bool:
         """Ensure the machine's ceilings, and the floors that follow; return whether `worker` was asked for them."""
         self._report(Phase.STARTING, detail="the machine's ceilings")
+        self._estimate.asks_for_ceilings &= bool(self._sweep.untimed())
         if said := self._ceilings.ensure(worker, may_measure=self._settings.measures_ceilings):
             self._report(Phase.CEILINGS, detail=said)
         if self._ceilings.value is not None:
@@ -179,12 +179,12 @@ class _Measuring:
             point_limit_s=settings.point_limit_s,
             provider_module=settings.provider_module,
             inherited=self._inherited,
+            say=lambda said: self._report(Phase.WAITING, detail=said),
         )
 
     def _plan_again(self, device: DeviceKind) -> None:
         """Plan for the device that torch has found, which is not the one the driver promised."""
-        handed_on = self._settings.plan
-        operations = tuple(Operation) if handed_on else (self._operation,)
+        operations = tuple(Operation) if (handed_on := self._settings.plan) else (self._operation,)
         self._sweep, _ = plan_sweep(self._settings, self._sweep.plan.axes, device=device, operations=operations)
         if handed_on:
             write_plan(handed_on, self._sweep.plan)

@@ -40,7 +40,8 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
     """Print what will be measured and about how long it takes. Raises: JournalError, for a file of ceilings."""
     plan, points, missing = sweep.plan, sweep.points(), sweep.missing()
     ceilings = kept_ceilings(settings.data_dir, machine=plan.run.machine, environment=plan.run.environment)
-    seconds = Estimate(lambda: ceilings).seconds_left(sweep) + plan.axes.visits * _WORKER_S
+    estimate = Estimate(lambda: ceilings, asks_for_ceilings=settings.measures_ceilings)
+    seconds = estimate.seconds_left(sweep) + plan.axes.visits * _WORKER_S
     seconds += len({shape.operation for shape, _ in points}) * _REPLAY_S
     if settings.times_first_calls:
         seconds += len(points) * _FIRST_CALL_S
@@ -51,10 +52,10 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
         console.print(f"[yellow]threads[/yellow]  {shared}; FUSEBENCH_THREADS={usable} does not", soft_wrap=True)
     n_recorded = len(points) - len(missing)
     recorded = f", {n_recorded} recorded already" if n_recorded else ""
-    estimate = f"; about {text_from_seconds(seconds)}" if missing else ""
+    duration = f"; about {text_from_seconds(seconds)}" if missing else ""
     groups = count_of(len(plan.groups), "group")
     console.print(
-        f"points   {len(points)} in {groups} of the {plan.axes.name} axes{recorded}{estimate}",
+        f"points   {len(points)} in {groups} of the {plan.axes.name} axes{recorded}{duration}",
         soft_wrap=True,
         markup=False,
     )

@@ -24,9 +24,10 @@ from benchmarks.ruler.record.outcome import State, is_out_of_memory
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
 from benchmarks.ruler.worker.protocol import SPEED
+from benchmarks.ruler.worker.silence import LONG_SILENCE_S, is_stopped, silence_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.worker.protocol import CeilingsRequest, Request
 
@@ -65,6 +66,7 @@ class WorkerProcess:
     """Worker process that starts at the first request and again after a death.
 
     point_limit_s: a contender silent for longer counts as hanging. inherited: descriptors for the worker to hold.
+    say: is told, once a start, of a worker that is silent for long.
     """
 
     def __init__(  # noqa: PLR0913 - what a process is started with
@@ -76,6 +78,7 @@ class WorkerProcess:
         allocator: Allocator = Allocator.RETAINING,
         provider_module: Path | None = None,
         inherited: Sequence[int] = (),
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._device = device
         self._threads = threads
@@ -83,6 +86,7 @@ class WorkerProcess:
         self._point_limit_s = point_limit_s
         self._provider_module = provider_module
         self._inherited = tuple(inherited)
+        self._say = say
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
@@ -182,6 +186,7 @@ class WorkerProcess:
         messages: list[dict[str, Any]] = []
         last_sign, last_count = time.monotonic(), -1
         printed = self._errors_of_others
+        has_said = until != "hello"
         while True:
             for message in self._received():
                 last_sign = time.monotonic()
@@ -195,7 +200,11 @@ class WorkerProcess:
                 last_sign, last_count = time.monotonic(), count
                 # What was printed before the last look, at which another contender ran, is not this one's reason.
                 self._errors_of_others = printed_before
-            death = self._death(index, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
+            silent_s = time.monotonic() - last_sign
+            if silent_s > LONG_SILENCE_S and not has_said and self._process is not None:
+                self._say(silence_in_words(self._process.pid, limit_s=limit_s))
+                has_said = True
+            death = self._death(index, hung=silent_s > limit_s, limit_s=limit_s)
             if death is not None:
                 return Answer(messages=tuple(messages), conditions={}, death=death)
 
@@ -217,10 +226,13 @@ class WorkerProcess:
         if code is None and not hung:
             return None
         if code is None:
+            stopped = "was stopped by a signal, " if is_stopped(self._process.pid) else ""
+            # The start of a worker and the machine's ceilings have a limit of their own.
+            setting = " (FUSEBENCH_POINT_LIMIT_S sets the limit)" if limit_s == self._point_limit_s else ""
             self.stop()
             return Death(
                 state=State.TIMED_OUT,
-                reason=f"gave no sign for {limit_s:g} s and was killed (FUSEBENCH_POINT_LIMIT_S sets the limit)",
+                reason=f"{stopped}gave no sign for {limit_s:g} s and was killed{setting}",
                 contender_index=contender_index,
             )
         last_line = self._last_line()

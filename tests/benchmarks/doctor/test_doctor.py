@@ -6,16 +6,24 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from rich.console import Console
 
-from benchmarks.ruler.doctor import machine, software
+from benchmarks.ruler.doctor import command, machine, software
 from benchmarks.ruler.doctor.findings import Status, conclusion, fine, problem, table
 from benchmarks.ruler.doctor.machine import BusyProcess
+from benchmarks.ruler.measure.conditions import fixed_conditions
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.part_speed import Part
+from benchmarks.ruler.record.provenance import environment_name
+from benchmarks.ruler.sweep.machine_file import BestProbe, keep_probe
+from benchmarks.ruler.sweep.machine_speed import _CONDITIONS as KEPT
 from fused_mlp.native import build
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -131,7 +139,7 @@ class TestMachine:
         readings = [{Part.CORE: time_s, Part.PRODUCT: 1e-3, Part.MEMORY: 1e-3} for time_s in [1.0] * 10]
         never = machine.speed(readings, {"core": 0.5}, kept_in="of 2026-11-01, in machines/vm.json")
         assert "Nothing came near the best, which is of 2026-11-01, in machines/vm.json" in never.mend
-        assert "move that file away" in never.mend
+        assert "move that file away and measure by fusebench run --again" in never.mend
         once = machine.speed([{**readings[0], Part.CORE: 0.5}, *readings], {"core": 0.5}, kept_in="in machines/vm.json")
         assert "came near" not in once.mend
         explained = machine.speed(readings, {"core": 0.5}, is_explained=True, kept_in="in machines/vm.json")
@@ -176,6 +184,28 @@ def test_the_table_says_the_mend_below_the_problem():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "days", "is_compared"),
+    [({}, 29, True), ({}, 31, False), ({"torch": "1.0"}, 1, False), ({"device": "another CPU"}, 1, False)],
+)
+def test_the_machine_is_compared_with_the_best_that_a_sweep_would_take_and_no_other(
+    tmp_path, monkeypatch, changed, days, is_compared
+):
+    """A best of other hardware or versions would be called one to move away, though a sweep learns anew by itself."""
+    settings = Settings(data_dir=tmp_path, machine="box", device=DeviceKind.CPU, threads=torch.get_num_threads())
+    conditions = fixed_conditions(torch.device("cpu")) | changed
+    measured_at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    best = BestProbe(seconds={"core": 1e-3}, measured_at=measured_at, conditions={n: conditions.get(n) for n in KEPT})
+    keep_probe(tmp_path, best, machine="box", environment=environment_name(DeviceKind.CPU, settings))
+    asked = {}
+    monkeypatch.setattr(command, "examine_software", lambda **_: iter(()))
+    monkeypatch.setattr(command, "examine_record", lambda **_: iter(()))
+    monkeypatch.setattr(command, "examine_machine", lambda **given: asked.update(given) or iter(()))
+    assert list(command.examine(settings)) == []
+    assert asked["best_s"] == ({"core": 1e-3} if is_compared else {})
+    assert (asked["kept_in"] is not None) is is_compared
+
+
 def test_the_command_looks_at_everything_and_answers_in_its_exit_code(tmp_path):
     environ = {**os.environ, "FUSEBENCH_DATA": str(tmp_path), "FUSEBENCH_LOCK_FILE": str(tmp_path / "lock")}
     answer = subprocess.run(

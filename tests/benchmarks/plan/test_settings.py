@@ -37,7 +37,7 @@ some_settings = st.builds(
     point_limit_s=st.floats(1e-3, 1e6),
     until=st.none() | st.floats(1.0, 1e12),
     last_visit=st.none() | st.integers(1, 9),
-    traced_batches=lists,
+    traced_batches=st.lists(st.integers(1, 10**6).map(str)).map(tuple),
     conditions=st.dictionaries(words, st.text(st.characters(exclude_categories=["C"])), max_size=3).map(
         lambda found: tuple(found.items())
     ),
@@ -84,6 +84,8 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
         ("FUSEBENCH_UNCOMMITTED", "yes", "choose from 0, 1"),
         ("FUSEBENCH_MACHINE", "../elsewhere", "without /"),
+        ("FUSEBENCH_TRACES", "all", "whole numbers from 1 on"),
+        ("FUSEBENCH_TRACES", "16,", "whole numbers from 1 on"),
     ],
 )
 def test_a_variable_that_cannot_be_parsed_is_named(name, text, message):
@@ -115,6 +117,13 @@ MISSPELT = {
     "FUSEBENCH_POINT_LIMIT": "FUSEBENCH_POINT_LIMIT_S",
     "FUSEBENCH_PROVIDERS": "FUSEBENCH_PROVIDER",
     "FUSEBENCH_MACHIEN": "FUSEBENCH_MACHINE",
+    "FUSEBENCH_HOTS": "FUSEBENCH_HOST",
+    "FUSEBENCH_BACTH": "FUSEBENCH_BATCH",
+    "FUSEBENCH_BATCHES": "FUSEBENCH_BATCH",
+    "FUSEBENCH_PASSES": "FUSEBENCH_PASS",
+    "FUSEBENCH_AXIS": "FUSEBENCH_AXES",
+    "fusebench_threads": "FUSEBENCH_THREADS",
+    "FUSEBENCH_Threads": "FUSEBENCH_THREADS",
 }
 
 
@@ -122,6 +131,11 @@ MISSPELT = {
 def test_a_variable_that_is_nearly_a_setting_is_refused_and_not_ignored(name, meant):
     with pytest.raises(InvalidSettings, match=f"{name} is no setting: {meant} is"):
         settings_from_environment({name: "1"})
+
+
+@pytest.mark.parametrize("name", ["DATE", "COST", "PORT", "PATCH", "COMMIT_SHA", "RUN_NUMBER", "DATA_URL", "SERVICE"])
+def test_a_variable_of_somebody_elses_that_means_another_thing_is_let_through(name):
+    assert settings_from_environment({f"FUSEBENCH_{name}": "1"}) == settings_from_environment({})
 
 
 def test_no_variable_of_ours_is_taken_for_a_misspelt_setting():
@@ -161,6 +175,8 @@ def test_every_section_that_how_we_measure_refers_to_exists():
 # What starts a process passes on the environment; what a library of others reads there is set where it is measured.
 EDGES = {
     *("plan/settings.py", "worker/process.py", "checks/scratch.py", "commits/wheels.py"),
+    # git is asked about this checkout, whatever a hook says.
+    "record/provenance.py",
     # What a scheduler calls this node and which GPU it left us.
     *("fleet/host.py", "fleet/engines/local.py"),
 }

@@ -1,5 +1,6 @@
 """Which commit is measured where nobody can ask git."""
 
+import os
 import subprocess
 
 import pytest
@@ -8,6 +9,7 @@ from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record import provenance
 from benchmarks.ruler.record.provenance import Commit, commit_from_git, measured_commit, refuse_uncommitted_changes
+from benchmarks.ruler.sweep.asv_process import _environment
 
 HASH = "c0ffee" + 34 * "0"
 
@@ -75,6 +77,32 @@ def test_a_repository_without_a_commit_is_told_to_make_one(monkeypatch, tmp_path
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     with pytest.raises(UnknownCommit, match="this repository has no commit yet: make one, `git commit`"):
         commit_from_git("HEAD")
+
+
+@pytest.fixture
+def of_a_hook(monkeypatch, tmp_path):
+    """The environment of a hook of another repository, which points git there; its first commit."""
+    folder = tmp_path / "other"
+    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    subprocess.run(["git", *author, "-C", str(folder), "commit", "-q", "--allow-empty", "-m", "other"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(folder / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(folder / ".git" / "index"))
+    return provenance.git_output("-C", str(folder), "rev-parse", "HEAD").strip()
+
+
+def test_what_is_measured_in_a_hook_of_another_repository_is_not_filed_under_a_commit_of_that(of_a_hook):
+    assert commit_from_git("HEAD").subject != "other"
+    environ = _environment(os.environ)
+    assert {"GIT_DIR", "GIT_INDEX_FILE"}.isdisjoint(environ), "asv asks git, too"
+
+
+def test_a_checkout_without_a_repository_of_its_own_is_told_by_the_environment_where_it_is(
+    of_a_hook, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    assert commit_from_git("HEAD") == commit_from_git(of_a_hook)
+    assert commit_from_git("HEAD").subject == "other"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """Progress on a terminal and in a pipe."""
 
 import io
+import os
+import pty
 import re
+import signal
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,6 +13,7 @@ from rich.console import Console
 
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
+from benchmarks.ruler.plan.settings import ROOT
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.display import Display
 from benchmarks.ruler.sweep.progress import (
@@ -159,3 +164,34 @@ def test_that_the_time_is_up_is_said_once_and_not_by_each_of_asvs_suites(shown, 
     said = shown(waiting, waiting, stopped, stopped, stopped, is_terminal=is_terminal)
     assert said.count("the time is up") == 1
     assert said.count("another sweep measures") == 2
+
+
+# A command that prints, on its way out, too, to both streams, as a sweep and its display do.
+COMMAND = """
+import sys, time
+from benchmarks.ruler.sweep.interruption import ended_by_exit_code, interruptible
+
+with ended_by_exit_code(name="command"), interruptible():
+    try:
+        while True:
+            print("at work", flush=True)
+            time.sleep(0.1)
+    finally:
+        print("its end, which nobody reads", flush=True)
+        print("its end, which nobody reads", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("is_ignored", "signum"), [(False, signal.SIGHUP), (True, signal.SIGPIPE)])
+def test_a_command_whose_terminal_is_closed_ends_as_by_a_signal_and_not_by_a_fault_of_ours(is_ignored, signum):
+    """Exit code 1 would mean a regression, and 70 a fault of ours."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        os.execv(sys.executable, [sys.executable, "-c", COMMAND])  # noqa: S606 - only it has that terminal
+    assert b"at work" in os.read(terminal, 1024)
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signum

@@ -14,8 +14,10 @@ from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep import estimate as module
 from benchmarks.ruler.sweep.estimate import CEILINGS_S, Estimate, call_seconds, profile_seconds, visit_seconds
-from benchmarks.ruler.sweep.progress import Phase, text_from_seconds
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.sweep.progress import Phase, Progress, text_from_seconds
 from benchmarks.ruler.sweep.summary import announce
+from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 
 CEILINGS = Ceilings(
@@ -93,16 +95,44 @@ def test_visits_and_profiles_that_are_done_are_not_left(sweep, timing_line, prof
     assert estimate.seconds_left(done.with_lines([replace(profile_line, head=head) for head in heads])) == 0
 
 
-@pytest.mark.parametrize(("n_timed", "is_counted"), [(0, True), (-1, True), (None, False)])
-def test_ceilings_take_their_time_until_they_are_known_or_everything_is_timed(
-    sweep, timing_line, monkeypatch, n_timed, is_counted
+@pytest.mark.parametrize(
+    ("n_timed", "asks", "is_counted"), [(0, True, True), (-1, True, True), (None, True, True), (None, False, False)]
+)
+def test_ceilings_take_their_time_until_they_are_known_or_no_longer_asked_for(
+    sweep, timing_line, monkeypatch, n_timed, asks, is_counted
 ):
     """Those that were refused are asked for again at the end, and waited for as long as the machine is disturbed."""
     monkeypatch.setattr(module, "call_seconds", lambda *_, **__: 1e-4)
     begun = visited(sweep, timing_line, sweep.plan.groups[:n_timed])
-    unknown_s, known_s = (Estimate(lambda found=found: found).seconds_left(begun) for found in (None, CEILINGS))
+    unknown_s, known_s = (
+        Estimate(lambda found=found: found, asks_for_ceilings=asks).seconds_left(begun) for found in (None, CEILINGS)
+    )
     assert unknown_s - known_s == pytest.approx(CEILINGS_S if is_counted else 0.0)
     assert CEILINGS_S > 3.0, "the patience with a disturbed machine alone is three"
+
+
+@pytest.mark.timeout(600)
+def test_ceilings_that_were_refused_are_left_until_the_sweep_has_asked_for_them_at_its_end(
+    elsewhere, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(SweepCeilings, "ensure", lambda self, *_, **__: setattr(self, "is_ensured", True))
+    monkeypatch.setattr(module, "CEILINGS_S", 1e9)
+    axes = replace(QUICK, batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
+    steps = []
+    with Progress(None, steps.append) as progress:
+        measure(replace(elsewhere, data_dir=tmp_path / "new"), axes=axes, operation="linear", progress=progress)
+    left = {phase: [each.seconds_left > 1e8 for each in steps if each.phase is phase] for phase in Phase}
+    assert left[Phase.TIMING] == [True, True]
+    assert left[Phase.PROFILING] == [False, False]
+
+
+def test_a_run_without_ceilings_announces_no_time_for_them(sweep, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CEILINGS_S", 1e9)
+    console = Console(file=io.StringIO(), width=200)
+    announce(console, sweep, Settings(data_dir=tmp_path, measures_ceilings=False))
+    assert "days" not in console.file.getvalue()
+    announce(console, sweep, Settings(data_dir=tmp_path))
+    assert "days" in console.file.getvalue()
 
 
 def test_ceilings_count_as_soon_as_they_are_known(sweep):

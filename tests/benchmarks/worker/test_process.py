@@ -43,6 +43,25 @@ def test_a_worker_that_ends_for_want_of_memory_says_so(monkeypatch, raised, stat
     assert raised.partition("(")[0].rpartition(".")[2] in death.reason
 
 
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_worker_that_says_nothing_for_long_is_told_of_and_what_limits_it_is_no_setting(monkeypatch, is_stopped):
+    started, said = subprocess.Popen, []
+    program = f"import os, time; {'os.kill(os.getpid(), 19)' if is_stopped else 'pass'}; time.sleep(60)"
+
+    def popen(command, **options):
+        return started([command[0], "-c", program] if "benchmarks.ruler.worker.main" in command else command, **options)
+
+    monkeypatch.setattr(process.subprocess, "Popen", popen)
+    monkeypatch.setattr(process, "LONG_SILENCE_S", 1.0)
+    monkeypatch.setattr(process, "_LONGEST_START_S", 2.0)
+    with process.WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60.0, say=said.append) as worker:
+        death = worker.start()
+    assert death.reason == f"{'was stopped by a signal, ' if is_stopped else ''}gave no sign for 2 s and was killed"
+    [told] = said
+    assert ("kill -CONT" in told) is is_stopped
+    assert ("it imports torch" in told) is not is_stopped
+
+
 def test_what_a_provider_raises_is_a_reason_that_a_journal_a_database_and_a_terminal_hold(tmp_path, shape):
     module = tmp_path / "theirs.py"
     module.write_text(

@@ -128,3 +128,11 @@ def test_an_output_on_a_full_disk_is_named_and_fails(stored, words):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (fusebench.ExitCode.FAILED, 1)
     assert "cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_where_the_reason_cannot_be_written_either_it_is_still_no_regression(stored):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, fusebench.__file__, "show", "--db", stored]
+        done = subprocess.run(command, stdout=full, stderr=full, check=False)
+    assert done.returncode == fusebench.ExitCode.FAILED
