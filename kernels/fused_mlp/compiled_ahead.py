@@ -201,7 +201,11 @@ def _launch_backward(cell: AheadCell, x: Tensor, first: Tensor, *rest: Any) -> N
 
 def main(arguments: list[str] | None = None) -> int:
     """Compile what the command line names and say how much that was; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m fused_mlp.compiled_ahead", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m fused_mlp.compiled_ahead",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("folder", type=Path, help="the later TRITON_CACHE_DIR; made if it is not there")
     parser.add_argument("shapes", nargs="+", metavar="OPERATION:ACTIVATION:DIM:HIDDEN:ROWS[,ROWS...]")
     parser.add_argument("--dtype", dest="dtypes", action="append", choices=_DTYPES, help="default: bfloat16")

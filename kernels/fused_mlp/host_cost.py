@@ -10,6 +10,7 @@ to ours, which run as the CPU has them. What a launch costs the host is in neith
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from contextlib import contextmanager
@@ -237,8 +238,13 @@ def _repeated(module: nn.Module, x: Tensor, calls: int) -> Callable[[], None]:
     return call
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Print the costs that this machine can tell; the exit code."""
+    argparse.ArgumentParser(
+        prog="python -m fused_mlp.host_cost",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args(arguments)
     if torch.cuda.is_available():
         print(host_cost_per_launch())  # noqa: T201 - this is a command
         return 0

@@ -223,7 +223,9 @@ class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
 
 def _in_short(record: VisitRecord | TimingRecord) -> None:
     if record.disturbed is not None:
-        msgspec.structs.force_setattr(record, "disturbed", disturbed_in_short(record.disturbed))
+        # A text without a word tells of nothing, as null does.
+        words = disturbed_in_short(record.disturbed) if record.disturbed.strip("; ") else None
+        msgspec.structs.force_setattr(record, "disturbed", words)
 
 
 def _in_utc(record: Struct, *names: str) -> None:

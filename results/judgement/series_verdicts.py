@@ -244,7 +244,7 @@ def _doubt(
 ) -> tuple[str | None, Doubt | None]:
     """Return why the two decide nothing, in words, None if they may; and the kind of that."""
     if evidence.difference.is_disturbed:
-        found = [one.disturbed for side in (head, base) for one in side.processes if one.disturbed]
+        found = [one.disturbed for side in (head, base) for one in side.processes if one.disturbed is not None]
         return f"disturbed: {found[0]}", None
     if evidence.difference.dof or (context.has_spread and not context.is_paired):
         return None, None

@@ -250,7 +250,7 @@ def run(  # noqa: PLR0913 - its options
             say=click.echo,
         )
     state = state_of(folder)
-    for line in status_lines(state.status()):
+    for line in status_lines(state.status(), folder=folder):
         click.echo(line)
     sys.exit(exit_code(state.status(), codes))
 
@@ -266,7 +266,7 @@ def _started_by(folder: Path, holder: str) -> str:
 @_FOLDER
 def status(*, folder: Path) -> None:
     """Print what is done, running and missing, per host, and the time left."""
-    for line in status_lines(state_of(folder.absolute()).status()):
+    for line in status_lines(state_of(folder.absolute()).status(), folder=folder):
         click.echo(line)
 
 
@@ -288,7 +288,7 @@ def collect(*, folder: Path, sources: tuple[str, ...], selection: Path | None) -
     for line in collected(folder, sources, say=click.echo) if sources else ():
         click.echo(line)
     state = state_of(folder)
-    for line in status_lines(state.status()):
+    for line in status_lines(state.status(), folder=folder):
         click.echo(line)
     if selection is not None:
         fit = [str(host_folder(folder, host)) for host in state.hosts_to_store()]

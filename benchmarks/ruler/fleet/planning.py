@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -147,12 +148,13 @@ def announcement(folder: Path, fleet: Fleet, shards: Sequence[Shard], costs: Map
     more = f" and {len(fleet.commits) - 3} more" if len(fleet.commits) > 3 else ""
     what = f"{n_groups} groups of the {axes_of_fleet(fleet).name} axes at {commits}{more}"
     each = f"{len(shards)} shards of about {text_from_seconds(max(loads))} each at most"
+    first = folder / "shards" / f"{shards[0].name}.json"
     return [
         f"fleet {fleet.name}: {what}, for machine {fleet.machine}",
         f"{each}; measured by a second host, too: {n_repeats} of the groups",
         f"written to {folder}",
-        f"all of it on this machine: fusebench fleet run {folder}",
-        f"one shard, by whatever can start a command: fusebench fleet work {folder}/shards/{shards[0].name}.json",
+        f"all of it on this machine: fusebench fleet run {shlex.quote(str(folder))}",
+        f"one shard, by whatever can start a command: fusebench fleet work {shlex.quote(str(first))}",
     ]
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.fleet.between_hosts import words_from_differences
 from benchmarks.ruler.sweep.progress import text_from_seconds
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.ruler.fleet.status import FleetStatus, HostState
 
 _SHOWN = 5
-MISSING_ADVICE = (
-    "`fusebench fleet run FOLDER` starts these again; `fusebench fleet plan --missing FOLDER` shares them out"
-)
 
 
-def status_lines(status: FleetStatus) -> list[str]:
-    """Return how far the fleet is, a line a host, and what to do about what is missing."""
+def status_lines(status: FleetStatus, *, folder: Path) -> list[str]:
+    """Return how far the fleet in `folder` is, a line a host, and what to do about what is missing."""
     lines = [_summary(status), *_table(status.hosts)]
     lines += [f"unfit: {host.name}: {host.unfit}" for host in status.hosts if host.unfit]
     lines += [
@@ -34,8 +34,15 @@ def status_lines(status: FleetStatus) -> list[str]:
     if status.missing:
         named = ", ".join(status.missing[:_SHOWN]) + (" …" if len(status.missing) > _SHOWN else "")
         lines.append(f"missing: {named}")
-        lines.append(f"next: {MISSING_ADVICE}")
+        lines.append(f"next: {_advice(shlex.quote(str(folder)))}")
     return lines
+
+
+def _advice(folder: str) -> str:
+    return (
+        f"`fusebench fleet run {folder}` starts what is missing; `fusebench fleet plan --missing {folder} --shards N` "
+        "shares it out anew"
+    )
 
 
 def _summary(status: FleetStatus) -> str:

@@ -102,6 +102,7 @@ def main(  # noqa: PLR0913 - its options
 ) -> None:
     """Measure the checked-out commit through asv; what is recorded already is not measured again."""
     console, name = _Output(highlight=False), f"fusebench {directly or 'run'}"
+    kept = "every finished group is recorded, and the next run goes on from there"
     if cwd is not None:
         os.chdir(cwd)
     try:
@@ -116,6 +117,8 @@ def main(  # noqa: PLR0913 - its options
                 no_wait=no_wait,
                 filters=filters,
             )
+            if settings.is_uncommitted:
+                kept = "nothing was recorded: the measured files are in no commit"
             refuse_uncommitted_changes(settings)
             refuse_unusable_cache()
             if settings.provider_module is not None:
@@ -139,10 +142,7 @@ def main(  # noqa: PLR0913 - its options
         console.print(f"[red]{name}:[/red] {said}", soft_wrap=True)
         sys.exit(ExitCode.WRONG_USAGE)
     except Interrupted as interrupted:
-        console.print(
-            f"Interrupted ({interrupted}); every finished group is recorded, and the next run goes on from there.",
-            soft_wrap=True,
-        )
+        console.print(f"Interrupted ({interrupted}); {kept}.", soft_wrap=True)
         sys.exit(interrupted.exit_code)
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 LATENCY = "latency_s"
 _COUNTS = frozenset({"operator_count", "kernel_launches"})
+_UNTOLD = {
+    "peak_memory_bytes": "the profile does not tell which operator allocates it",
+    "error_rel": "a profile tells which operators run, and not how exact they are",
+}
 _STRUCTURE = frozenset(
     {
         CauseKind.COMPILATION,
@@ -201,10 +205,10 @@ def _why_silent(difference: ProfileDifference, metric: str) -> str:
         return "only calls of the sweep are profiled, so nothing is known of its inside"
     if difference.reason is not None:
         return f"nothing is known of its inside: {difference.reason}"
-    if metric not in {LATENCY, *_COUNTS, "peak_memory_bytes", "error_rel"}:
+    if metric not in {LATENCY, *_COUNTS, *_UNTOLD}:
         return f"no profile tells of {metric}"
-    if metric == "peak_memory_bytes":
-        return "the profile does not tell which operator allocates it"
+    if metric in _UNTOLD:
+        return _UNTOLD[metric]
     if difference.is_equal:
         return "the profiles of both commits are equal, so they do not show where"
     return "the profile does not show where: no change in it accounts for half of the time"

@@ -29,28 +29,34 @@ COLUMNS = (
 )
 MUCH = 0.1
 """Floor above which more is to be done before changes are looked for."""
-LEGEND = (
-    "varies by: standard deviation from run to run, the median of the points. invisible: a smaller change is found in "
-    "less than four of five comparisons of two commits, each with half as many runs as here, one at least. so "
-    "corrected: with the machine's part taken out by eager."
+VARIES = "varies by: standard deviation from run to run, the median of the points."
+INVISIBLE = (
+    "invisible: a smaller change is found in less than four of five comparisons of two commits, each with half as many "
+    "runs as here, one at least."
 )
+CORRECTED = "so corrected: with the machine's part taken out by eager."
 
 
 def noise_as_text(noise: MeasuredNoise, terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
     """Render a row for each surface, the quietest first, and what follows from them; of more the `limit` noisiest."""
     n_left_out = max(0, len(noise.surfaces) - limit) if limit is not None else 0
     has_place = len(_places(noise)) > 1
-    rows = [
-        _row(surface, is_corrected=noise.is_corrected, has_place=has_place) for surface in noise.surfaces[n_left_out:]
-    ]
+    by_noise = noise.surfaces if noise.is_corrected else sorted(noise.surfaces, key=lambda surface: surface.floor)
+    rows = [_row(surface, is_corrected=noise.is_corrected, has_place=has_place) for surface in by_noise[n_left_out:]]
     parts = [
         terminal.paragraph(_headline(noise), Style.HEADING),
         render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal),
     ]
     if n_left_out:
         parts.append(terminal.paragraph(f"{counted(n_left_out, 'more surface')}, less noisy; all of them: --all"))
-    parts += [terminal.paragraph(text) for text in (*_told(noise), LEGEND)]
+    parts += [terminal.paragraph(text) for text in (*_told(noise), _legend(noise))]
     return "\n\n".join(parts)
+
+
+def _legend(noise: MeasuredNoise) -> str:
+    """Return what the columns mean that have something in them."""
+    varies = [VARIES] if any(surface.sd is not None for surface in noise.surfaces) else []
+    return " ".join([*varies, INVISIBLE, *([CORRECTED] if noise.is_corrected else [])])
 
 
 def noise_as_json(noise: MeasuredNoise) -> str:
@@ -122,7 +128,10 @@ def _is_ours(noise: MeasuredNoise) -> bool:
 
 
 def _row(surface: SurfaceNoise, *, is_corrected: bool, has_place: bool) -> tuple[Cell, ...]:
-    row, worst = surface.row, surface.worst
+    row = surface.row
+    # Without a correction the floors with one are shown nowhere, and may be the larger ones.
+    worst = surface.worst if is_corrected else max(surface.series, key=lambda one: one.floor)
+    most = worst.corrected_floor if is_corrected else worst.floor
     shared = parameters_in_words(surface.shared)
     name = f"{row.benchmark} {row.metric} [{shared}]" if shared else row.benchmark
     names = {one.name for one in surface.shared}
@@ -135,7 +144,7 @@ def _row(surface: SurfaceNoise, *, is_corrected: bool, has_place: bool) -> tuple
         Cell(_share(surface.corrected_sd) if is_corrected else ABSENT),
         Cell(f"< {_floor(surface.floor)}"),
         Cell(f"< {_floor(surface.corrected_floor)}" if is_corrected else ABSENT),
-        Cell(f"noisiest: < {_floor(worst.corrected_floor)} at {at}" if at and len(surface.series) > 1 else ""),
+        Cell(f"noisiest: < {_floor(most)} at {at}" if at and len(surface.series) > 1 else ""),
     )
 
 

@@ -53,6 +53,11 @@ def test_a_disturbed_time_says_nothing_of_hosts(made_fleet):
 def test_status_says_what_lies_between_hosts(made_fleet):
     fleet = made_fleet()
     fleet.record("one", fleet.known)
-    assert not any(line.startswith("between hosts") for line in status_lines(state_of(fleet.folder).status()))
+    assert not any(
+        line.startswith("between hosts") for line in status_lines(state_of(fleet.folder).status(), folder=fleet.folder)
+    )
     fleet.record("two", list(fleet.known)[:1], is_repeat=True)
-    assert any(line.startswith("between hosts: 0.0 %") for line in status_lines(state_of(fleet.folder).status()))
+    assert any(
+        line.startswith("between hosts: 0.0 %")
+        for line in status_lines(state_of(fleet.folder).status(), folder=fleet.folder)
+    )

@@ -159,7 +159,7 @@ def test_groups_of_two_hosts_are_named_after_collecting(elsewhere):
     fleet, far = elsewhere
     fleet.record("one", fleet.shards[1].groups[:1])
     collected(fleet.folder, [str(far)])
-    said = status_lines(state_of(fleet.folder).status())
+    said = status_lines(state_of(fleet.folder).status(), folder=fleet.folder)
     assert any(line.startswith(f"measured twice: {fleet.shards[1].groups[0]} by one and two") for line in said)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from click.testing import CliRunner
 
@@ -34,6 +36,18 @@ def test_a_plan_is_written_where_ingest_will_find_its_hosts_journals(typed, tmp_
     assert sum(len(shard.groups) for shard in shards) == 12
     assert f"written to {folder}" in done.output
     assert typed("status", str(folder)).output.startswith("0 of 12 groups done, 12 missing, 0 of 2 repeated")
+
+
+def test_what_to_type_next_is_ready_for_a_shell(typed, tmp_path):
+    folder = tmp_path / "a sweep"
+    planned = typed("plan", "--shards", "2", "--out", str(folder)).output.splitlines()
+    run, work = (shlex.split(line.partition(": ")[2]) for line in planned[-2:])
+    assert run == ["fusebench", "fleet", "run", str(folder)]
+    assert work == ["fusebench", "fleet", "work", str(folder / "shards" / "0001.json")]
+    again = typed("status", str(folder)).output.split("`")[3]
+    words = ["2" if word == "N" else word for word in shlex.split(again)[2:]]
+    done = typed(*words)
+    assert done.exit_code == 0, done.output
 
 
 def test_values_of_axes_narrow_a_plan_as_they_narrow_a_run(typed, tmp_path):

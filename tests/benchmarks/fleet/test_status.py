@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_host_without_a_sign_of_life_is_lost_and_its_groups_are_missing(made_f
     found = status_of(fleet, {"one": note(1, minutes_ago=30)})
     assert found.hosts[0].lost == 1
     assert set(found.missing) == {*fleet.known} - {fleet.shards[0].groups[0]}
-    assert any("lost: one gave no sign since" in line for line in status_lines(found))
+    assert any("lost: one gave no sign since" in line for line in status_lines(found, folder=fleet.folder))
 
 
 @pytest.mark.parametrize("state", [WorkState.ENDED, WorkState.FAILED])
@@ -69,7 +70,7 @@ def test_what_an_unfit_host_has_measured_is_missing_and_why_is_told(made_fleet):
     assert status_of(fleet).missing == ()
     found = status_of(fleet, unfit={"slow": "7 % slower"})
     assert set(found.missing) == set(fleet.known)
-    assert "unfit: slow: 7 % slower" in status_lines(found)
+    assert "unfit: slow: 7 % slower" in status_lines(found, folder=fleet.folder)
 
 
 def test_a_repeat_counts_by_another_host_than_the_one_that_measured_the_group(made_fleet):
@@ -91,7 +92,10 @@ def test_groups_of_two_hosts_in_one_run_are_named_and_repeats_are_none(made_flee
     fleet.record("two", fleet.shards[1].groups, is_repeat=True)
     [overlap] = status_of(fleet).overlaps
     assert (overlap.key, overlap.hosts) == (key, ("one", "two"))
-    assert any(line.startswith(f"measured twice: {key} by one and two") for line in status_lines(status_of(fleet)))
+    assert any(
+        line.startswith(f"measured twice: {key} by one and two")
+        for line in status_lines(status_of(fleet), folder=fleet.folder)
+    )
 
 
 def test_the_time_left_is_by_what_hosts_have_taken_and_shared_by_those_that_run(made_fleet):
@@ -135,6 +139,7 @@ def test_shards_whose_repeats_somebody_looked_at_are_not_started_for_them_again(
 
 
 def test_a_fleet_that_has_not_begun_says_what_is_missing_and_what_to_do(made_fleet):
-    lines = status_lines(status_of(made_fleet()))
+    lines = status_lines(status_of(made_fleet()), folder=Path("my sweep"))
     assert lines[0].startswith("0 of 8 groups done, 8 missing, 0 of 1 repeated by a second host")
-    assert "fusebench fleet run" in lines[-1]
+    assert "`fusebench fleet run 'my sweep'`" in lines[-1]
+    assert "`fusebench fleet plan --missing 'my sweep' --shards N`" in lines[-1]

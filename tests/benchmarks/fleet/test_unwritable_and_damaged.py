@@ -96,9 +96,11 @@ def test_a_half_written_file_is_named_with_its_mend(made_fleet, path_of, mend):
 def test_a_shard_that_was_given_up_says_why_until_its_groups_are_done(made_fleet):
     fleet = made_fleet()
     Notebook(fleet.folder, "one", fleet.shards[0]).write(WorkState.FAILED, "the reason")
-    assert "failed: shard 1 on one: the reason" in status_lines(state_of(fleet.folder).status())
+    assert "failed: shard 1 on one: the reason" in status_lines(state_of(fleet.folder).status(), folder=fleet.folder)
     fleet.record("two", fleet.shards[0].groups)
-    assert not any(line.startswith("failed") for line in status_lines(state_of(fleet.folder).status()))
+    assert not any(
+        line.startswith("failed") for line in status_lines(state_of(fleet.folder).status(), folder=fleet.folder)
+    )
 
 
 @pytest.mark.parametrize("hours", [-1, 1])

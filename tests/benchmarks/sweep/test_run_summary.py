@@ -1,10 +1,12 @@
 """What `fusebench run` says at its end, and its exit code."""
 
 import io
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.ruler.exit_codes import ExitCode
@@ -12,8 +14,10 @@ from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep import run as sweep_run
 from benchmarks.ruler.sweep import summary
 from benchmarks.ruler.sweep.asv_process import AsvEnd
+from benchmarks.ruler.sweep.interruption import Interrupted
 from benchmarks.ruler.sweep.summary import sum_up
 from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, Sweep
 
@@ -166,3 +170,21 @@ def test_more_threads_than_processors_are_told_before_they_are_measured(
     summary.announce(Console(file=out, width=200), sweep, Settings(data_dir=tmp_path))
     assert ("threads  3 share 2 processors" in out.getvalue()) is is_told
     assert ("FUSEBENCH_THREADS=2 does not" in out.getvalue()) is is_told
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "said"),
+    [
+        ([], "", "every finished group is recorded, and the next run goes on from there"),
+        (["--uncommitted"], "", "nothing was recorded: the measured files are in no commit"),
+        ([], "1", "nothing was recorded: the measured files are in no commit"),
+    ],
+)
+def test_who_interrupts_a_run_is_told_what_is_kept_of_it(monkeypatch, words, variable, said):
+    def interrupted():
+        raise Interrupted(signal.SIGINT)
+
+    monkeypatch.setattr(sweep_run, "refuse_uncommitted_changes", lambda _: None)
+    monkeypatch.setattr(sweep_run, "refuse_unusable_cache", interrupted)
+    ended = CliRunner(env={"FUSEBENCH_UNCOMMITTED": variable}).invoke(sweep_run.main, words)
+    assert (ended.exit_code, ended.output) == (130, f"Interrupted (SIGINT); {said}.\n")

@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from fused_mlp.host_cost import absent_gpu, host_cost_without_gpu, record_call
+from fused_mlp.host_cost import absent_gpu, host_cost_without_gpu, main, record_call
 from fused_mlp.native import fast_calls
 from fused_mlp.vocabulary import Implementation, Operation
 
@@ -40,3 +40,12 @@ def test_without_a_gpu_s_driver_there_are_no_recipes_and_a_reason():
         pytest.skip("this machine has a GPU")
     why_no_recipes.cache_clear()
     assert "CUDA's driver does not load" in why_no_recipes()
+
+
+@pytest.mark.parametrize("asked", ["--help", "--rounds=3"])
+def test_nothing_is_measured_for_who_asks_for_help_or_mistypes(asked, capsys):
+    with pytest.raises(SystemExit):
+        main([asked])
+    said = capsys.readouterr()
+    assert "usage: python -m fused_mlp.host_cost" in said.out + said.err
+    assert "µs" not in said.out

@@ -85,6 +85,12 @@ def test_what_is_no_shape_is_refused_by_name(text, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_its_help_shows_the_command_on_a_line_of_its_own(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "\n    python -m fused_mlp.compiled_ahead FOLDER mlp:" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("operation", ["mlp", "gated_mlp"])
 @pytest.mark.parametrize("way", ["atomic", "ordered"])
 def test_the_program_that_finishes_has_eight_loads_of_the_sums_under_way(operation, way):

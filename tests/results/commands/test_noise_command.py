@@ -14,6 +14,10 @@ from click.testing import CliRunner
 from results.commands.measuring import tower
 from results.commands.measuring.noise import noise
 from results.exit_codes import ExitCode
+from results.judgement.repeatability import MeasuredNoise, SeriesNoise, SurfaceNoise
+from results.output.reports.noise_report import noise_as_text
+from results.rows import ParameterValue
+from tests.made_values import row
 
 A = "a" * 40
 
@@ -166,3 +170,40 @@ def test_the_gate_tells_of_what_did_not_change_the_floor_that_its_history_tells(
     noisy = json.loads(run("--from-store", "--db", db, "--revision", commits[18], "--format", "json").stdout)
     assert told["floor"] == pytest.approx(noisy["floor"], rel=0.2)
     assert told["floor"] < 0.08
+
+
+def noise_by_floors(*, n_controls):
+    """Noise of two surfaces of two points, of which the floor of one is the larger the smaller its corrected one is."""
+
+    def point(provider, batch, floor):
+        return SeriesNoise(
+            row=row(1.0, provider=provider, batch=batch), n_runs=2, n_processes=2, n_disturbed=0, sd=None,
+            corrected_sd=None, floor=floor, corrected_floor=0.1 / floor, is_by_history=False, differs=False,
+        )  # fmt: skip
+
+    made = {"fused": (0.11, 0.12), "compiled": (0.41, 0.42)}
+    surfaces = [
+        SurfaceNoise(row=each[0].row, shared=(ParameterValue(name="provider", value=provider),), series=tuple(each))
+        for provider, floors in made.items()
+        for each in [[point(provider, batch, floor) for batch, floor in enumerate(floors, 1)]]
+    ]
+    by_correction = tuple(sorted(surfaces, key=lambda surface: surface.corrected_floor))
+    return MeasuredNoise(commit=A, surfaces=by_correction, n_controls=n_controls)
+
+
+def test_the_noisiest_is_so_by_the_floor_that_is_shown():
+    told = noise_as_text(noise_by_floors(n_controls=3))
+    assert told.index("provider=fused") < told.index("provider=compiled")
+    assert "noisiest: < 42.0 % at batch=2" in told
+    assert "provider=compiled" in noise_as_text(noise_by_floors(n_controls=3), limit=1)
+    corrected = noise_as_text(noise_by_floors(n_controls=5))
+    assert corrected.index("provider=compiled") < corrected.index("provider=fused")
+    assert "noisiest: < 24.4 % at batch=1" in corrected
+
+
+def test_only_columns_that_are_there_are_explained():
+    told = noise_as_text(noise_by_floors(n_controls=3))
+    assert "invisible: a smaller change" in told
+    assert "varies by" not in told
+    assert "so corrected" not in told
+    assert "so corrected: with" in noise_as_text(noise_by_floors(n_controls=5))

@@ -113,6 +113,19 @@ def test_of_causes_that_differ_in_numbers_alone_the_worst_is_told_wherever_one_l
     assert (point.disturbed, value.reason, visit.disturbed) == (told, told, told)
 
 
+@pytest.mark.parametrize("words", ["", "; "])
+def test_a_disturbance_without_a_word_is_none(opened, tmp_path, journals, visited, words):
+    [timing, *_] = [line for line in journals.lines_of(visited(2)) if line["kind"] == "timing"]
+    for told in (timing, *timing["visits"]):
+        told["disturbed"] = words
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "foreign.jsonl").write_text(json.dumps(timing) + "\n")
+    assert opened.ingest([tmp_path]).problems == ()
+    [point] = latest_points(opened)
+    assert point.disturbed is None
+    assert [visit.disturbed for visit in visits_of(opened, point=point)] == [None, None]
+
+
 def test_what_failed_at_a_later_visit_has_no_value_and_its_earlier_visits_are_listed(
     opened, tmp_path, journals, visited
 ):

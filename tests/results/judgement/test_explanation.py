@@ -175,6 +175,12 @@ def test_a_change_of_a_row_that_explains_little_of_the_time_is_no_cause():
     assert found.reason == "the profile does not show where: no change in it accounts for half of the time"
 
 
+def test_an_error_is_not_held_against_time():
+    base, head = cpu({"aten::mm": 60}, 100, overhead_s=None), cpu({"aten::mm": 66}, 150, overhead_s=None)
+    found = explained(base, head, found=finding("error_rel", ratio=3.0))
+    assert found.reason == "a profile tells which operators run, and not how exact they are"
+
+
 def test_an_operator_that_takes_longer_is_named_with_its_part_of_the_time():
     found = explained(cpu({"aten::mm": 60, "aten::gelu": 20}, 90), cpu({"aten::mm": 60, "aten::gelu": 40}, 110))
     assert found.sentence == "`aten::gelu` takes 40 µs instead of 20 µs (20 µs of the 20 µs more)."

@@ -70,8 +70,9 @@ def test_what_processes_of_one_commit_differ_by_is_not_certain():
 
 
 @pytest.mark.parametrize("factor", [1.5, 0.5])
-def test_what_was_disturbed_is_uncertain_in_both_directions(factor):
-    head = row(times(factor), commit=B, disturbed="others took the processor")
+@pytest.mark.parametrize("words", ["others took the processor", ""])
+def test_what_was_disturbed_is_uncertain_in_both_directions(factor, words):
+    head = row(times(factor), commit=B, disturbed=words)
     change, outcome, code = only([row(CALM)], [head])
     assert (change, outcome) == (Change.UNCERTAIN, Outcome.UNDECIDED)
     assert code is (ExitCode.NOTHING_COMPARABLE if factor > 1 else ExitCode.FINE)
