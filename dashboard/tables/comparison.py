@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from dash import html
 
 from dashboard.looks import look_of_side
-from dashboard.quantities import NO_UNIT
+from dashboard.quantities import MetricFormat
 from dashboard.tables.ratios import NOISE_UNKNOWN
 from dashboard.widgets import labelled_cells, labelled_stroke
-from results.units import change_in_words, change_interval_in_words, counted, in_words
+from results.units import change_in_words, change_interval_in_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def _base_cell(row: RatioRow) -> Component | str:
     """Build the value at the first side, or what state it is in there."""
     if row.base.value is None:
         return html.Span(row.base.state.replace("_", " "), className="dimmed")
-    return in_words(row.base.value, unit="" if row.base.unit == NO_UNIT else row.base.unit)
+    return MetricFormat(metric=row.base.metric, unit=row.base.unit).text(row.base.value)
 
 
 def short_name(name: str) -> str:
