@@ -16,7 +16,7 @@ from dashboard.tables.ratios import key_of, mean_of, rows_from_judgements, rows_
 from dashboard.views.compare_drawing import compare_drawing_of
 from results.judgement.verdicts import judge
 from results.store import open_store
-from tests.made_values import A, B, row
+from tests.made_values import A, B, failed, row
 
 
 def marks(n, *, significant=0):
@@ -181,3 +181,16 @@ def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
     told = by_gate(base, head)
     assert told.ratio == pytest.approx(0.7 / 1.01)
     assert (told.low, told.high) == (None, None)
+
+
+def test_what_fails_now_comes_before_every_change_and_what_failed_before_after_all():
+    numbers = range(80)
+    base, head = ([row(100.0 * factor, batch=n, commit=at) for n in numbers] for at, factor in ((A, 1.0), (B, 2.0)))
+    head[70] = failed(batch=70, commit=B)
+    base[71], head[71] = (failed(batch=71, commit=at) for at in (A, B))
+    rows = rows_from_judgements(
+        [judge(base, head, base_commit=A, head_commit=B)], [{key_of(one): one for one in side} for side in (base, head)]
+    )
+    ends = (rows[0].base, rows[-1].base)
+    assert [one.parameters[1].value for one in ends] == [70, 71]
+    assert (rows[0].is_significant, rows[0].has_ratio, rows[1].has_ratio) == (True, False, True)
