@@ -41,6 +41,7 @@ LABELS = {"commit": "Commits", "machine": "Machines", "environment": "Environmen
 ALONG = {"commit": "commits", "provider": "providers", "machine": "machines", "environment": "environments"}
 SHOW = {"all": "all points", "significant": "only what changed"}
 MOST_OF_TITLE = 40
+NOTHING_CHANGED = "None changed beyond the noise."
 CAVEAT = (
     "The geometric mean gives every point one weight, whether or not anybody runs it; points that only one side has, "
     "or that failed, are not in it. Points of one cause move together, so it has no interval of its own."
@@ -166,7 +167,7 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
-        "rows": ratios_table(drawing.rows, drawing.names),
+        "rows": ratios_table(drawing.rows, drawing.names) or [html.P(NOTHING_CHANGED, className="dimmed")],
     }
 
 
