@@ -30,6 +30,7 @@ MEAN_HEADINGS = (
     ("Side", ""), ("Geometric mean", "number"), ("Middle 80 % of points", "number"), ("Points in it", "number"),
     ("Not in it", "number"), ("Worse", "number"), ("Better", "number"), ("Conditions that differ", ""),
 )  # fmt: skip
+CHANGED = ("Changed", "number")  # of metrics whose better direction is unknown
 
 
 def means_table(
@@ -38,11 +39,15 @@ def means_table(
     """Build a row for each side but the first, with its mean, what that does not cover, and what else differs."""
     if not means:
         return []
-    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in MEAN_HEADINGS])
-    rows = [
-        html.Tr(labelled_cells(MEAN_HEADINGS, _mean_cells(name, number, mean, differing, are_providers=are_providers)))
-        for number, (name, mean, differing) in enumerate(zip(names[1:], means, conditions, strict=True))
-    ]
+    sides = enumerate(zip(names[1:], means, conditions, strict=True))
+    headings = list(MEAN_HEADINGS)
+    cells = [_mean_cells(name, i, mean, differing, are_providers=are_providers) for i, (name, mean, differing) in sides]
+    if any(mean.n_changed for mean in means):
+        headings.insert(-1, CHANGED)
+        for row, mean in zip(cells, means, strict=True):
+            row.insert(-1, "–" if mean.is_of_unknown_noise else f"{mean.n_changed:,}")
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
+    rows = [html.Tr(labelled_cells(headings, row)) for row in cells]
     return [
         html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings"), className="scrolls")
     ]

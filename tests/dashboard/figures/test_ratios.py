@@ -11,7 +11,7 @@ import pytest
 from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
 from dashboard.pages.compare import MADE_OF_PROCESSES, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.tables.comparison import answer_of
+from dashboard.tables.comparison import answer_of, means_table
 from dashboard.tables.ratios import key_of, mean_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from results.judgement.verdicts import judge
@@ -108,6 +108,18 @@ def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
     assert answer_of(["one", "two"], [mean]) == (
         "3 changed beyond the noise, better direction unknown, of 3 points, geometric mean -30.0 %: two against one"
     )
+    [box] = means_table(["one", "two"], [mean], [None], are_providers=False)
+    cells = {
+        one.to_plotly_json()["props"]["data-label"]: one.children
+        for one in box.children.children[1].children[0].children
+    }
+    assert {name: cells[name] for name in ("Worse", "Better", "Changed")} == {
+        "Worse": "0",
+        "Better": "0",
+        "Changed": "3",
+    }
+    [box] = means_table(["one", "two"], [replace(mean, n_changed=0)], [None], are_providers=False)
+    assert "Changed" not in str(box)
     both = answer_of(["one", "two"], [replace(mean, n_worse=1)])
     assert both.startswith("1 worse, 0 better and 3 changed beyond the noise, better direction unknown, of 3 points")
     assert "(0 worse, 0 better, 3 changed beyond the noise)" in answer_of(["one", "a", "b", "c"], [mean] * 3)
