@@ -86,6 +86,8 @@ MARKERS = {
 }  # fmt: skip
 DASHES = ("solid", "dot", "dashdot")
 LAYOUT_DASH = "dash"
+MORE_DASHES = (*DASHES, LAYOUT_DASH)
+"""Of curves among which none has a layout."""
 
 # Translucent: readable on a light and on a dark page.
 RULE_COLOUR = "rgba(128,128,128,0.22)"
@@ -103,9 +105,14 @@ def look_of(contender: str) -> Look:
 
 
 def look_at(position: int) -> Look:
-    """Return the look of the curve at `position`, for curves named by parameters; neighbours differ."""
-    colour, symbol = PLACED_LOOKS[position % len(PLACED_LOOKS)]
-    return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
+    """Return the look of the curve at `position`, for curves named by parameters; of 196 no two are the same.
+
+    A colour that comes again has another marker, and another dash unless it came four times.
+    """
+    n = len(PLACED_LOOKS)
+    colour, _ = PLACED_LOOKS[position % n]
+    _, symbol = PLACED_LOOKS[(position + position // n) % n]
+    return Look(colour=colour, symbol=symbol, dash=MORE_DASHES[position // n % len(MORE_DASHES)])
 
 
 def look_of_value(position: int) -> Look:
@@ -122,7 +129,7 @@ def look_of_side(name: str, position: int, *, is_provider: bool) -> Look:
 def look_among(contender: str, number: int) -> Look:
     """Return the look of the contender's curve `number`, from 0, among several of its own: dashes tell them apart."""
     look = look_of(contender)
-    dashes = (look.dash, *(dash for dash in (*DASHES, LAYOUT_DASH) if dash != look.dash))
+    dashes = (look.dash, *(dash for dash in MORE_DASHES if dash != look.dash))
     return replace(look, dash=dashes[number % len(dashes)])
 
 

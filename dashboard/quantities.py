@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.metrics import Direction, metric_of
-from results.units import BYTE_NAMES, SECOND_NAMES, THIN_SPACE, TIMES, ratio, si, si_interval
+from results.units import BYTE_NAMES, SECOND_NAMES, THIN_SPACE, TIMES, ratio, si, si_interval, without_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +28,11 @@ class Ordinate:
     suffix: str = ""
     has_prefix: bool = True
     reference: float | None = None
+
+    @property
+    def tick_format(self) -> str:
+        """Format of the labels, in d3's words: with a prefix, or with separators of thousands."""
+        return "~s" if self.has_prefix else f",.{MOST_DIGITS}~g"
 
 
 class Quantity(StrEnum):
@@ -83,7 +88,7 @@ class Quantity(StrEnum):
         """Write the number with its unit."""
         if self is Quantity.SPEEDUP:
             return ratio(value)
-        return si(value, self.unit) if self.unit else f"{value:.4g}{self.ordinate.suffix}"
+        return si(value, self.unit) if self.unit else f"{without_prefix(value)}{self.ordinate.suffix}"
 
 
 # Fields of a row, and metrics of the store, that are shown as they are.
@@ -104,6 +109,7 @@ _LABELS = {
     Quantity.PERCENT_OF_FLOOR: "% of the floor", Quantity.LAUNCHES: "kernel launches",
 }  # fmt: skip
 _RATE_UNITS = {Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s"}
+MOST_DIGITS = 12  # of a label; a number that has more before the point is written with an exponent
 LOWER, HIGHER = "lower is better", "higher is better"
 BETTER = {Direction.LOWER: LOWER, Direction.HIGHER: HIGHER, Direction.UNKNOWN: ""}
 NO_UNIT = "unit"  # what asv writes where a benchmark names none
@@ -168,11 +174,13 @@ class MetricFormat:
         """Write one value with its unit, if it has one."""
         if self._symbol is not None:
             return si(value, self._symbol)
-        return f"{value:.4g}{THIN_SPACE}{self._named_unit}".rstrip()
+        return f"{without_prefix(value)}{THIN_SPACE}{self._named_unit}".rstrip()
 
     def interval_text(self, value: float, low: float, high: float) -> str:
         """Write an interval in the prefix that `text` gives `value`."""
-        return f"[{low:.4g}, {high:.4g}]" if self._symbol is None else si_interval(value, low, high)
+        if self._symbol is not None:
+            return si_interval(value, low, high)
+        return f"[{without_prefix(low)}, {without_prefix(high)}]"
 
     @property
     def _named_unit(self) -> str:

@@ -25,6 +25,7 @@ SMALLEST, LARGEST = 1e-15, 1e18  # that a prefix makes readable
 FACTOR_FROM = 3.0  # of two values a factor is plainer than a percentage
 WHOLE = 1e-9  # of a number, by which its neighbour is still the whole one: differences of times are never exact
 WITHOUT_DECIMAL = 99.95  # from which three digits are before the point
+WITHOUT_FRACTION = 999.95  # from which four digits are before the point
 MOST_WHOLE = 1e9  # written with all its digits
 
 
@@ -129,6 +130,11 @@ def si_interval(value: float, low: float, high: float) -> str:
     number, exponent = _number_and_exponent(value, digits=3)
     decimals = len(number.partition(".")[2])
     return f"[{low / 10**exponent:z.{decimals}f}, {high / 10**exponent:z.{decimals}f}]"
+
+
+def without_prefix(value: float) -> str:
+    """Write a number that takes no prefix: four significant digits, or all before the point: 0.0123, "1,198,234"."""
+    return f"{value:,.0f}" if WITHOUT_FRACTION <= abs(value) < MOST_WHOLE else f"{value:.4g}"
 
 
 def ratio(value: float) -> str:

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dashboard.quantities import MOST_DIGITS
+
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart, Mark
     from dashboard.quantities import Ordinate
@@ -17,7 +19,7 @@ PREFIXED_LABELS = tuple(
     for ten in (1, 10, 100)
     for digit in (1, 2, 5)
 )
-PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
+PLAIN_LABELS = tuple(f"{digit * 10.0**power:,.{MOST_DIGITS}g}" for power in range(-6, 10) for digit in (1, 2, 5))
 FEWEST = math.log10(3)  # decades; an axis of less is labelled as a linear one
 MOST_RATIO, SMALL_RATIO = 1e5, 1e2
 MOST_DECADES = 20  # with a label each
@@ -28,18 +30,18 @@ def decade_ticks(decades: float, ordinate: Ordinate, *, most_ratio: float = MOST
 
     most_ratio: of the ends of one that has labels between its decades.
     """
-    suffix, has_prefix = ordinate.suffix, ordinate.has_prefix
+    suffix = ordinate.suffix
     if decades <= FEWEST:
-        return {"ticksuffix": suffix, **({"tickformat": "~s"} if has_prefix else {})}
+        return {"ticksuffix": suffix, "tickformat": ordinate.tick_format}
     axis: dict[str, object] = {
         # Left alone, an axis of one decade labels 900k and 1M into each other.
         "dtick": "D2" if decades < math.log10(most_ratio) else decades_of_labels(decades),
         # Without a format plotly writes 200 between 100 and 1000 as a small 2.
-        "tickformat": "~s" if has_prefix else "~g",
+        "tickformat": ordinate.tick_format,
     }
     if suffix:
         # plotly leaves the suffix out between decades; it shows an alias everywhere.
-        labels = PREFIXED_LABELS if has_prefix else PLAIN_LABELS
+        labels = PREFIXED_LABELS if ordinate.has_prefix else PLAIN_LABELS
         axis["labelalias"] = {label: f"{label}{suffix}" for label in labels}
     return axis
 

@@ -102,7 +102,7 @@ def _layout(chart: Chart, labels: list[str]) -> dict[str, object]:
             # Without any value plotly would label an axis from 0 to 1.
             "showticklabels": bool(chart.curves), "showgrid": bool(chart.curves),
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "ticksuffix": ordinate.suffix,
-            **({"tickformat": "~s"} if ordinate.has_prefix else {}),
+            "tickformat": ordinate.tick_format,
             "title": {**TITLE, "text": escaped(f"{ordinate.title}{better}")}, "fixedrange": True,
         },
         "yaxis": {

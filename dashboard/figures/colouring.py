@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.notes import SHORTEST_HASH
-from dashboard.looks import DASHES, LAYOUT_DASH, look_of, look_of_value
+from dashboard.looks import DASHES, MORE_DASHES, look_of, look_of_value
 from dashboard.scales import Colour
 
 if TYPE_CHECKING:
     from dashboard.looks import Look
     from results.rows import PointRow
-
-DASHES_OF_COMMITS = (*DASHES, LAYOUT_DASH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +60,7 @@ class Colouring:
         return [*coloured, *dashes]
 
     def _dash_of(self, commit: str, own: Look) -> str:
-        dashes = (own.dash, *(dash for dash in DASHES_OF_COMMITS if dash != own.dash))
+        dashes = (own.dash, *(dash for dash in MORE_DASHES if dash != own.dash))
         return dashes[(len(self.commits) - 1 - self.commits.index(commit)) % len(dashes)]
 
 

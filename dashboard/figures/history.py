@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_hashes, tick_label, wrapped
-from dashboard.looks import DASHES, LAYOUT_DASH, look_among, look_at
+from dashboard.looks import MORE_DASHES, look_among, look_at
 from dashboard.quantities import Reading
 from dashboard.scales import CommitSpacing
 from results.units import change_in_words
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dashboard.looks import Look
     from dashboard.quantities import MetricFormat
     from results.rows import HistoryValue, SeriesHistory
-
-MORE_DASHES = (*DASHES, LAYOUT_DASH)
 
 
 def chart_of_lines(  # noqa: PLR0913 - what to draw, and how
@@ -90,7 +88,7 @@ def looks_of(lines: Sequence[HistoryLine], *, colour: str | None = None) -> list
         for value in values:
             look = look_at(first[value])
             # Where there are more values than colours, those of one colour begin with other dashes, too.
-            number = count[value] + DASHES.index(look.dash)
+            number = count[value] + MORE_DASHES.index(look.dash)
             found.append(replace(look, dash=MORE_DASHES[number % len(MORE_DASHES)]))
             count[value] += 1
         return found

@@ -41,6 +41,7 @@ LABELS = {"commit": "Commits", "machine": "Machines", "environment": "Environmen
 ALONG = {"commit": "commits", "provider": "providers", "machine": "machines", "environment": "environments"}
 SHOW = {"all": "all points", "significant": "only what changed"}
 MOST_OF_TITLE = 40
+NOTHING_CHANGED = "None changed beyond the noise."
 CAVEAT = (
     "The geometric mean gives every point one weight, whether or not anybody runs it; points that only one side has, "
     "or that failed, are not in it. Points of one cause move together, so it has no interval of its own."
@@ -162,11 +163,11 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "answer": unbroken(f"{_answer(drawing)}."),
         "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
         "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
-        "chart": {} if any(row.size >= 0 for row in drawing.rows) else {"display": "none"},
+        "chart": {} if any(row.has_ratio for row in drawing.rows) else {"display": "none"},
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
-        "rows": ratios_table(drawing.rows, drawing.names),
+        "rows": ratios_table(drawing.rows, drawing.names) or [html.P(NOTHING_CHANGED, className="dimmed")],
     }
 
 
@@ -217,7 +218,7 @@ def _measured_axes(drawing: CompareDrawing) -> list[dict[str, str]]:
 def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     if not drawing.n_points:
         return "nothing to show for this choice"
-    compared = [row for row in drawing.rows if row.size >= 0]
+    compared = [row for row in drawing.rows if row.has_ratio]
     parts = [f"{counted(len(compared), 'point')} with a ratio; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"

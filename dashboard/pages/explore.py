@@ -11,7 +11,6 @@ from dash.exceptions import PreventUpdate
 from flask import request
 from werkzeug.exceptions import NotFound
 
-from dashboard.figures.history import looks_of
 from dashboard.pages import Page, csv_response, hand_on, kept_in_url
 from dashboard.pages.explore_cards import (
     GRAPH_HEIGHT,
@@ -20,6 +19,7 @@ from dashboard.pages.explore_cards import (
     changed_by_commit,
     chart_props,
     id_of,
+    legend_of,
     parameter_props,
     parameter_select_props,
 )
@@ -34,7 +34,7 @@ from dashboard.views.explore_drawing import (
     note_of_lines,
 )
 from dashboard.views.url import LATEST
-from dashboard.widgets import OnEnter, alert, at_end, by_keyboard, card, empty_graph, labelled_stroke, picture_buttons
+from dashboard.widgets import OnEnter, alert, at_end, by_keyboard, card, empty_graph, picture_buttons
 from results.queries import benchmark_names, history_of, projects
 
 if TYPE_CHECKING:
@@ -218,11 +218,7 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
         "problems": alert(view.problems),
         "note": note_of_lines(drawing),
-        "legend": [
-            labelled_stroke(look, line.label)
-            for look, line in zip(looks_of(view.chosen_lines, colour=choice.colour), view.chosen_lines, strict=True)
-            if has_lines
-        ],
+        "legend": legend_of(view.chosen_lines, colour=choice.colour) if has_lines else [],
         **chart_props(drawing),
         "csv": f"{PAGE.path}.csv{query}",
         "answer": f"{answer_of_changes(drawing)}.",

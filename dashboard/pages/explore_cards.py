@@ -9,17 +9,22 @@ from urllib.parse import urlencode
 from dash import dcc, html
 
 from dashboard.figures.drawing import figure_from_chart
+from dashboard.figures.history import looks_of
 from dashboard.lines import parameter_choices, parameter_names_of
+from dashboard.looks import MARKERS
 from dashboard.selectors import commit_props
 from dashboard.tables.changes import changes_table
 from dashboard.views.explore_choice import CASCADE, query_from_explore_choice
 from dashboard.views.explore_drawing import judged_commit
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, by_keyboard
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, by_keyboard, labelled_stroke
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dash.development.base_component import Component
 
+    from dashboard.lines import HistoryLine
     from dashboard.views.explore_choice import ExploreChoice
     from dashboard.views.explore_drawing import ExploreDrawing
 
@@ -31,6 +36,16 @@ HIDDEN = {"display": "none"}
 def id_of(name: str) -> str:
     """Return the id of one of the page's components."""
     return f"explore-{name}"
+
+
+def legend_of(lines: Sequence[HistoryLine], *, colour: str | None) -> list[Component]:
+    """Build the legend of the lines; where one of them has another's colour, with the markers that the curves have."""
+    looks = looks_of(lines, colour=colour)
+    needs_markers = len({look.colour for look in looks}) < len(looks)
+    return [
+        labelled_stroke(look, f"{MARKERS.get(look.symbol, '')} {line.label}" if needs_markers else line.label)
+        for look, line in zip(looks, lines, strict=True)
+    ]
 
 
 def chart_props(drawing: ExploreDrawing) -> dict[str, Any]:

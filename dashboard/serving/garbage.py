@@ -23,7 +23,8 @@ class CollectedInSilence:
 
     Of what an answer of thousands of points makes nearly nothing is garbage of that kind, and looking through it takes
     up to a tenth of the answer's time. So it is collected SILENCE_S after the last answer, and where there is no such
-    silence after LONGEST_S. collect, n_new, clock: as of gc and time; n_new tells how many objects came since.
+    silence LONGEST_S after there was enough to look through. collect, n_new, clock: as of gc and time; n_new tells how
+    many objects came since.
     """
 
     def __init__(
@@ -38,7 +39,8 @@ class CollectedInSilence:
         self._collect, self._n_new, self._clock = collect, n_new, clock
         self._lock = threading.Lock()
         self._n_asked = 0
-        self._asked_at = self._collected_at = clock()
+        self._asked_at = clock()
+        self._wanted_at: float | None = None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
@@ -56,12 +58,15 @@ class CollectedInSilence:
     def collect_if_due(self) -> None:
         """Collect if there is something to look through, and nobody waits or too many have for too long."""
         if self._n_new() < FEWEST_NEW:
+            self._wanted_at = None
             return
         now = self._clock()
+        if self._wanted_at is None:
+            self._wanted_at = now
         is_silent = not self._n_asked and now - self._asked_at >= SILENCE_S
-        if is_silent or now - self._collected_at >= LONGEST_S:
+        if is_silent or now - self._wanted_at >= LONGEST_S:
             self._collect()
-            self._collected_at = self._clock()
+            self._wanted_at = None
 
     @contextmanager
     def collecting(self) -> Iterator[None]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from dash import html
 
 from dashboard.looks import look_of_side
-from dashboard.quantities import NO_UNIT
+from dashboard.quantities import MetricFormat
 from dashboard.tables.ratios import NOISE_UNKNOWN
 from dashboard.widgets import labelled_cells, labelled_stroke
-from results.units import change_in_words, change_interval_in_words, counted, in_words
+from results.units import change_in_words, change_interval_in_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ MEAN_HEADINGS = (
     ("Side", ""), ("Geometric mean", "number"), ("Middle 80 % of points", "number"), ("Points in it", "number"),
     ("Not in it", "number"), ("Worse", "number"), ("Better", "number"), ("Conditions that differ", ""),
 )  # fmt: skip
+CHANGED = ("Changed", "number")  # of metrics whose better direction is unknown
 
 
 def means_table(
@@ -38,11 +39,15 @@ def means_table(
     """Build a row for each side but the first, with its mean, what that does not cover, and what else differs."""
     if not means:
         return []
-    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in MEAN_HEADINGS])
-    rows = [
-        html.Tr(labelled_cells(MEAN_HEADINGS, _mean_cells(name, number, mean, differing, are_providers=are_providers)))
-        for number, (name, mean, differing) in enumerate(zip(names[1:], means, conditions, strict=True))
-    ]
+    sides = enumerate(zip(names[1:], means, conditions, strict=True))
+    headings = list(MEAN_HEADINGS)
+    cells = [_mean_cells(name, i, mean, differing, are_providers=are_providers) for i, (name, mean, differing) in sides]
+    if any(mean.n_changed for mean in means):
+        headings.insert(-1, CHANGED)
+        for row, mean in zip(cells, means, strict=True):
+            row.insert(-1, "–" if mean.is_of_unknown_noise else f"{mean.n_changed:,}")
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
+    rows = [html.Tr(labelled_cells(headings, row)) for row in cells]
     return [
         html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings"), className="scrolls")
     ]
@@ -87,7 +92,7 @@ def _base_cell(row: RatioRow) -> Component | str:
     """Build the value at the first side, or what state it is in there."""
     if row.base.value is None:
         return html.Span(row.base.state.replace("_", " "), className="dimmed")
-    return in_words(row.base.value, unit="" if row.base.unit == NO_UNIT else row.base.unit)
+    return MetricFormat(metric=row.base.metric, unit=row.base.unit).text(row.base.value)
 
 
 def short_name(name: str) -> str:

@@ -25,6 +25,7 @@ HEADINGS = (
     ("", "course"), ("Benchmark", ""), ("Largest change", "number"), ("Points", "number"), ("Since", "since"),
     ("Cause", ""), ("State", ""),
 )  # fmt: skip
+PLACE = ("machine", "environment")
 MOST_ROWS = 40
 MOST_VALUES = 60  # of a sparkline
 STATE_COLOURS = {
@@ -39,16 +40,15 @@ def findings_table(
 ) -> list[Component]:
     """Build a row for each of the first findings, the chosen one marked; `link_to` makes the address of one.
 
-    names_project: where they may be of several.
+    Of several machines or environments each row names its own. names_project: where they may be of several.
     """
     if not found:
         return []
     course = html.Span("Course", className="unseen")
     head = html.Tr([html.Th(text or course, className=kind, scope="col") for text, kind in HEADINGS])
-    rows = [
-        _row(one, link=link_to(one.uid), is_chosen=one.uid == chosen, names_project=names_project)
-        for one in found[:MOST_ROWS]
-    ]
+    named = [name for name in PLACE if len({getattr(one.finding.surface, name) for one in found}) > 1]
+    named += ["project"] if names_project else []
+    rows = [_row(one, link=link_to(one.uid), is_chosen=one.uid == chosen, named=named) for one in found[:MOST_ROWS]]
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings listed")
     parts: list[Component] = [html.Div(table, className="scrolls")]
     if len(found) > MOST_ROWS:
@@ -100,10 +100,11 @@ def _line(found: RankedFinding, *, link: str, names_project: bool) -> Component:
     )
 
 
-def _row(found: RankedFinding, *, link: str, is_chosen: bool, names_project: bool) -> Component:
+def _row(found: RankedFinding, *, link: str, is_chosen: bool, named: Sequence[str]) -> Component:
     finding = found.finding
     title: list[Component | str] = [dcc.Link(title_of(finding), href=link, className="finding-link")]
-    title += [" ", html.Span(finding.surface.project, className="dimmed project")] if names_project else []
+    for name in named:
+        title += [" ", html.Span(getattr(finding.surface, name), className=f"dimmed {name}")]
     kind = kind_of(finding)
     course = _decimated(found.course)
     low_high = "" if finding.interval is None else f"95 % interval {_interval(finding)}"

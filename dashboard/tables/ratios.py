@@ -30,6 +30,7 @@ KINDS = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD
 DIFFERS = "differs"
 NOISE_UNKNOWN = "noise not known"
 WITHOUT_RATIO = -1.0
+OF_NO_RATIO = {True: math.inf, False: WITHOUT_RATIO}
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
 
@@ -52,13 +53,19 @@ class Ratio(NamedTuple):
 class RatioRow(NamedTuple):
     """Point with its value at the first side, and its ratio at each other one; None where it was not measured.
 
-    size: largest change, a logarithm; WITHOUT_RATIO where it has no ratio.
+    size: largest change, a logarithm; infinite where something changed certainly and has no ratio, as what fails now,
+    and WITHOUT_RATIO where nothing has one.
     """
 
     name: str
     base: SeriesValueRow
     ratios: tuple[Ratio | None, ...]
     size: float
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether it has a ratio at any side."""
+        return any(one is not None and one.ratio for one in self.ratios)
 
     @property
     def is_significant(self) -> bool:
@@ -160,11 +167,17 @@ def rows_from_judgements(
 def _rows_from_columns(
     base: Collection[SeriesValueRow], columns: Sequence[Sequence[Ratio | None]], *, unnamed: Collection[str]
 ) -> list[RatioRow]:
-    """Return the rows of the first side's values and the others' ratios; the largest change first, then by name."""
+    """Return the rows of the first side's values and the others' ratios; the largest change first, then by name.
+
+    What fails now is larger than any: among thousands nobody would find it behind what did not change.
+    """
     without = frozenset(unnamed)
     names = [_name(row.benchmark, row.parameters, without) for row in base]
     sizes = [
-        [abs(math.log(one.ratio)) if one is not None and one.ratio else WITHOUT_RATIO for one in column]
+        [
+            WITHOUT_RATIO if one is None else abs(math.log(one.ratio)) if one.ratio else OF_NO_RATIO[one.is_significant]
+            for one in column
+        ]
         for column in columns
     ]
     largest = sizes[0] if len(sizes) == 1 else list(map(max, zip(*sizes, strict=True)))

@@ -242,7 +242,9 @@ def test_a_choice_that_takes_nothing_is_said_and_an_unknown_provider_named(store
     drawing = compare_drawing_of(store, query="?machine=bench-01&provider=fused&provider=nope")
     assert drawing.choice.provider == ("fused",)
     assert drawing.problems == ("No provider nope was measured there.",)
-    assert "0 of 8 points" in shown(store, "?machine=bench-02&show=significant&provider=fused")["note"]
+    props = shown(store, "?machine=bench-02&show=significant&provider=fused")
+    assert "0 of 8 points" in props["note"]
+    assert [one.children for one in props["rows"]] == ["None changed beyond the noise."]
 
 
 def test_what_all_points_share_is_told_once(store):

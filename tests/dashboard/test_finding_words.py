@@ -12,13 +12,15 @@ from dashboard.figures.notes import cut_short, escaped
 from dashboard.finding_words import change_of, largest_change_of, title_of
 from dashboard.quantities import MetricFormat, Ordinate
 from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
+from dashboard.tables.findings import findings_table
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import answer_of_changes, explore_drawing_of
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_drawing import regressions_drawing_of
 from dashboard.widgets import TONE_COLOURS, unbroken
+from results.judgement.changes.ranked import RankedFinding
 from results.store import open_store
-from tests.made_findings import judgement
+from tests.made_findings import finding, judgement
 
 go = pytest.importorskip("plotly.graph_objects")
 N = 100
@@ -96,3 +98,22 @@ def test_of_several_points_that_changed_the_one_size_told_is_said_to_be_the_larg
     alone = replace(finding, points=finding.points[:1])
     assert largest_change_of(alone) == change_of(alone)
     assert largest_change_of(replace(finding, ratio=None)) == "from 0"
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([{}, {}], [[], []]),
+        ([{}, {"machine": "n"}], [["m"], ["n"]]),
+        ([{}, {"machine": "n", "environment": "f"}], [["m", "e"], ["n", "f"]]),
+    ],
+)
+def test_findings_of_several_places_are_told_apart_in_their_list(places, told):
+    nothing = {"series": None, "commits": (), "course": (), "last_good": None, "first_bad": None}
+    found = [
+        RankedFinding(finding=finding(surface=finding().surface._replace(**place)), weight=1.0, uid=f"{i}", **nothing)
+        for i, place in enumerate(places)
+    ]
+    table = findings_table(found, link_to=str, chosen=None)[0].children
+    titles = [row.children[1].children for row in table.children[1].children]
+    assert [[part.children for part in title[1:] if part != " "] for title in titles] == told

@@ -9,7 +9,9 @@ import pytest
 
 from dashboard.figures.history import looks_of
 from dashboard.lines import HistoryLine
-from dashboard.looks import AXIS_COLOURS, KNOWN_LOOKS, look_among, look_of, look_of_value
+from dashboard.looks import AXIS_COLOURS, KNOWN_LOOKS, MARKERS, look_among, look_at, look_of, look_of_value
+from dashboard.pages.explore_cards import legend_of
+from dashboard.views.explore_choice import MOST_LINES
 from results.rows import ParameterValue, SeriesRow
 
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency",
@@ -40,6 +42,7 @@ def line(provider, batch, weights="plain"):
     parameters = tuple(
         ParameterValue(name=name, value=value)
         for name, value in (("provider", provider), ("batch", batch), ("weights", weights))
+        if provider or name == "batch"
     )
     series = SeriesRow(
         series_id=batch, project="p", machine="m", environment="e", benchmark="mlp", metric="latency_s", unit="s",
@@ -86,6 +89,21 @@ def test_a_value_is_readable_on_its_bar(provider):
 def test_no_two_providers_share_colour_and_marker():
     looks = [(look.colour, look.symbol) for look in KNOWN_LOOKS.values()]
     assert len(set(looks)) == len(looks)
+
+
+def test_no_two_of_the_most_lines_of_a_figure_look_the_same():
+    looks = [look_at(i) for i in range(MOST_LINES)]
+    assert len({(look.colour, look.symbol, look.dash) for look in looks}) == MOST_LINES
+    assert len({(look.colour, look.symbol) for look in looks[:49]}) == 49
+    assert all(look.symbol in MARKERS for look in looks)
+
+
+def test_lines_of_one_colour_have_their_markers_in_the_legend():
+    few, many = ([line(None, batch) for batch in range(n)] for n in (7, MOST_LINES))
+    assert [one.children[1] for one in legend_of(few, colour=None)] == [""] * 7
+    keys = [(one.children[0].style["color"], one.children[0].className, one.children[1])
+            for one in legend_of(many, colour=None)]  # fmt: skip
+    assert len(set(keys)) == MOST_LINES
 
 
 def test_a_line_of_a_provider_has_the_providers_look_on_every_page():

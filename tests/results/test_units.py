@@ -17,6 +17,7 @@ from results.units import (
     si_interval,
     signed,
     with_prefix,
+    without_prefix,
 )
 
 PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -75,6 +76,17 @@ def test_what_is_no_number_is_no_change(ratio):
 
 def test_a_change_keeps_its_sign():
     assert [change_in_words(ratio) for ratio in (1.0006, 0.9994, 2.0)] == ["+0.1 %", "-0.1 %", "+100 %"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0123456, "0.01235"), (12.3456, "12.35"), (999.94, "999.9"), (999.96, "1,000"), (1198234.4, "1,198,234"),
+        (-1200000.0, "-1,200,000"), (0.0, "0"), (2.5e12, "2.5e+12"), (float("inf"), "inf"),
+    ],
+)  # fmt: skip
+def test_a_number_without_a_prefix_has_separators_of_thousands(value, text):
+    assert without_prefix(value) == text
 
 
 @pytest.mark.parametrize("value", [5e-324, 1e-200, 1e-16, 1e18, 1e200, 1.79e308])

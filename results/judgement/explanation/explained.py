@@ -211,7 +211,10 @@ def _why_silent(difference: ProfileDifference, metric: str) -> str:
         return _UNTOLD[metric]
     if difference.is_equal:
         return "the profiles of both commits are equal, so they do not show where"
-    return "the profile does not show where: no change in it accounts for half of the time"
+    why = "no change in it accounts for half of the time"
+    if metric != LATENCY:
+        why = f"nothing in it tells of {SWEEP_METRICS[metric].label}"
+    return f"the profile does not show where: {why}"
 
 
 def _ruled_out_inside(difference: ProfileDifference) -> tuple[str, ...]:

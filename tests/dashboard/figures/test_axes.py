@@ -7,7 +7,7 @@ import math
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.figures.axes import MOST_DECADES
+from dashboard.figures.axes import MOST_DECADES, decade_ticks
 from dashboard.figures.chart import Across, Chart, Curve, Mark
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios
@@ -56,6 +56,18 @@ def test_the_newest_commit_has_a_label(n):
     first = math.ceil((across["range"][0] - across["tick0"]) / across["dtick"]) * across["dtick"] + across["tick0"]
     assert first >= 0
     assert (n - 1 - first) % across["dtick"] == 0
+
+
+@pytest.mark.parametrize("scale", [Scale.LOG, Scale.FIT, Scale.ZERO])
+@pytest.mark.parametrize("values", [[1.0, 1.2e6], [1e6, 1.2e6]])
+def test_labels_without_a_prefix_have_separators_of_thousands(scale, values):
+    assert axes_of(values, scale=scale)[1]["tickformat"] == ",.12~g"
+
+
+def test_labels_between_decades_keep_their_suffix():
+    times = Ordinate(title="Speedup", better="", suffix="×", has_prefix=False)
+    aliases = decade_ticks(3, times)["labelalias"]
+    assert (aliases["0.5"], aliases["2,000"]) == ("0.5×", "2,000×")
 
 
 def test_an_axis_of_any_range_has_few_labels():

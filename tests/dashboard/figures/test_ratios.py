@@ -11,12 +11,12 @@ import pytest
 from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
 from dashboard.pages.compare import MADE_OF_PROCESSES, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.tables.comparison import answer_of
+from dashboard.tables.comparison import answer_of, means_table
 from dashboard.tables.ratios import key_of, mean_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from results.judgement.verdicts import judge
 from results.store import open_store
-from tests.made_values import A, B, row
+from tests.made_values import A, B, failed, row
 
 
 def marks(n, *, significant=0):
@@ -108,6 +108,18 @@ def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
     assert answer_of(["one", "two"], [mean]) == (
         "3 changed beyond the noise, better direction unknown, of 3 points, geometric mean -30.0 %: two against one"
     )
+    [box] = means_table(["one", "two"], [mean], [None], are_providers=False)
+    cells = {
+        one.to_plotly_json()["props"]["data-label"]: one.children
+        for one in box.children.children[1].children[0].children
+    }
+    assert {name: cells[name] for name in ("Worse", "Better", "Changed")} == {
+        "Worse": "0",
+        "Better": "0",
+        "Changed": "3",
+    }
+    [box] = means_table(["one", "two"], [replace(mean, n_changed=0)], [None], are_providers=False)
+    assert "Changed" not in str(box)
     both = answer_of(["one", "two"], [replace(mean, n_worse=1)])
     assert both.startswith("1 worse, 0 better and 3 changed beyond the noise, better direction unknown, of 3 points")
     assert "(0 worse, 0 better, 3 changed beyond the noise)" in answer_of(["one", "a", "b", "c"], [mean] * 3)
@@ -181,3 +193,16 @@ def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
     told = by_gate(base, head)
     assert told.ratio == pytest.approx(0.7 / 1.01)
     assert (told.low, told.high) == (None, None)
+
+
+def test_what_fails_now_comes_before_every_change_and_what_failed_before_after_all():
+    numbers = range(80)
+    base, head = ([row(100.0 * factor, batch=n, commit=at) for n in numbers] for at, factor in ((A, 1.0), (B, 2.0)))
+    head[70] = failed(batch=70, commit=B)
+    base[71], head[71] = (failed(batch=71, commit=at) for at in (A, B))
+    rows = rows_from_judgements(
+        [judge(base, head, base_commit=A, head_commit=B)], [{key_of(one): one for one in side} for side in (base, head)]
+    )
+    ends = (rows[0].base, rows[-1].base)
+    assert [one.parameters[1].value for one in ends] == [70, 71]
+    assert (rows[0].is_significant, rows[0].has_ratio, rows[1].has_ratio) == (True, False, True)

@@ -58,6 +58,19 @@ def test_nothing_is_collected_while_an_answer_is_made(clock):
     assert answering({}, None) == [b"made"]
 
 
+def test_the_first_answer_after_hours_without_one_is_not_interrupted(clock):
+    def slow(_environ, _start):
+        answering.collect_if_due()
+        clock.now += SILENCE_S
+        answering.collect_if_due()
+        return [b"made"]
+
+    answering, found = collected(clock, application=slow)
+    clock.now += 100 * LONGEST_S
+    answering({}, None)
+    assert found == []
+
+
 def test_of_readers_without_a_pause_it_is_collected_now_and_then(clock):
     answering, found = collected(clock)
     for _ in range(int(3.5 * LONGEST_S)):

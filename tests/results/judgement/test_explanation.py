@@ -181,6 +181,13 @@ def test_an_error_is_not_held_against_time():
     assert found.reason == "a profile tells which operators run, and not how exact they are"
 
 
+def test_of_another_metric_than_the_latency_no_part_of_the_time_is_told():
+    base, head = cpu({"aten::mm": 60}, 100, overhead_s=None), cpu({"aten::mm": 90}, 130, overhead_s=None)
+    found = explained(base, head, found=finding("operator_count", ratio=3.0))
+    assert found.sentence is None
+    assert found.reason == "the profile does not show where: nothing in it tells of operators per call"
+
+
 def test_an_operator_that_takes_longer_is_named_with_its_part_of_the_time():
     found = explained(cpu({"aten::mm": 60, "aten::gelu": 20}, 90), cpu({"aten::mm": 60, "aten::gelu": 40}, 110))
     assert found.sentence == "`aten::gelu` takes 40 µs instead of 20 µs (20 µs of the 20 µs more)."
