@@ -21,8 +21,8 @@ FEWEST_NEW = 20_000
 class CollectedInSilence:
     """WSGI application with Python's cyclic garbage collector paused, and run once nobody has asked for a while.
 
-    Of what an answer of thousands of points makes nearly nothing is garbage of that kind, and looking through it takes
-    up to a tenth of the answer's time. So it is collected SILENCE_S after the last answer, and where there is no such
+    Of what an answer of thousands of points makes nearly nothing is garbage of that kind, and looking through all of it
+    makes the answer late. So it is collected SILENCE_S after the last answer, and where there is no such
     silence LONGEST_S after there was enough to look through. collect, n_new, clock: as of gc and time; n_new tells how
     many objects came since.
     """
