@@ -172,7 +172,7 @@ def _rows_from_columns(
     What fails now is larger than any: among thousands nobody would find it behind what did not change.
     """
     without = frozenset(unnamed)
-    names = [_name(row.benchmark, row.parameters, without) for row in base]
+    names = [name_of(row, without=without) for row in base]
     sizes = [
         [
             WITHOUT_RATIO if one is None else abs(math.log(one.ratio)) if one.ratio else OF_NO_RATIO[one.is_significant]

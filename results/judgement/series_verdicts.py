@@ -96,7 +96,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
 
 
 def _is_plainly_unchanged(base: Side, head: Side, evidence: Evidence, *, context: Context) -> bool:
-    """Return whether nothing is to be asked of a series, as of thousands: one process each, known, and hardly moved."""
+    """Return whether nothing is to be asked of a series, as of thousands: its noise is known, and it hardly moved."""
     difference, least_change = evidence.difference, context.limits.least_change
     return (
         1 / (1 + least_change) < evidence.ratio < 1 + least_change

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from functools import partial
 from operator import attrgetter
@@ -100,14 +99,9 @@ class _RunAt(NamedTuple):
 
 def _runs_at(connection: Connection, commit: str) -> list[_RunAt]:
     return [
-        _RunAt(run_id, uid, tuple(map(_once, beginning)), (uid, started_at))
+        _RunAt(run_id, uid, tuple(beginning), (uid, started_at))
         for run_id, uid, started_at, *beginning in connection.execute(_RUNS.where(Commit.hash == commit))
     ]
-
-
-def _once(value: Any) -> Any:  # noqa: ANN401 - of any column
-    """Return a text as the one object that all others like it are: thousands of rows have it, and are compared."""
-    return sys.intern(value) if isinstance(value, str) else value
 
 
 class _Description(NamedTuple):
@@ -127,7 +121,7 @@ def _described(connection: Connection, series_ids: set[int]) -> dict[int, _Descr
         ).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
         for row in rows:
-            fields = map(_once, _fields_of(row))
+            fields = _fields_of(row)
             known[row.id] = _Description(row.point_id, row.metric, (*fields, parameters.get(row.point_id, ())))
     return known
 
