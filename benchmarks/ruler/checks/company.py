@@ -1,12 +1,13 @@
 """Is a provider's time its own? In company, alone, and by torch's Timer in a fresh process, at the same shapes.
 
-All of it several times, each in fresh processes: the machine moves a single comparison by more than what is asked, and
-so does where a process happens to lie in memory.
+All of these take turns of some hundredths of a second, since a shared machine is another one a second later; and all of
+it several times in fresh processes, since it matters where a process happens to lie in memory.
 """
 
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
@@ -15,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.ruler.checks.conclusion import DISTURBED, concluded, first_cause
 from benchmarks.ruler.checks.scratch import scratch_speed
 from benchmarks.ruler.checks.timer_process import TimerProcess
+from benchmarks.ruler.checks.turns import Ring
+from benchmarks.ruler.checks.worker_in_turns import CHUNK_S
 from benchmarks.ruler.measure.statistics import students_t
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
-from benchmarks.ruler.plan.roofline import MACHINE_SPEED
 from benchmarks.ruler.plan.units import percent, signed_percent
+from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.part_speed import disturbs_ratios
-from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
@@ -38,56 +40,31 @@ PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
 ROUNDS = 7
-N_ROWS = ROUNDS * len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
+N_TURNS = 10
+ROWS_OF_ROUND = len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
 UNSURE = "the rounds lie too far apart to tell"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
-# By so much the Timer differs from itself seconds later on a machine that is the same.
-_MOST_MOVED = 0.1
 _LEAST_ROUNDS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A provider at a shape, once: seconds of a call in company, alone and by torch's Timer, before and after both.
+    """A provider at a shape, once: seconds of a call in company, alone and by torch's Timer, all in turns.
 
-    speeds: of the machine in company and alone, 1 at its best; None if not known. taken: what else took the machine's
-    time in either, or None. A provider that failed has no times and a `failure`.
+    timer_s: on inputs that rotate as those of the others do; single_s: on one input, over and over.
+    taken: what else took the machine's time in company or alone, or None. A provider that failed has no times and a
+    `failure`.
     """
 
     provider: str
     shape: str
     company_s: float = math.nan
     alone_s: float = math.nan
-    timers_s: tuple[float, float] = (math.nan, math.nan)
-    speeds: tuple[float | None, float | None] = (None, None)
+    timer_s: float = math.nan
+    single_s: float = math.nan
     taken: str | None = None
     failure: str | None = None
-
-    @property
-    def timer_s(self) -> float:
-        """Mean of the Timer before and after, so that a drift cancels."""
-        return fmean(self.timers_s)
-
-    @property
-    def limit(self) -> float:
-        """How far the others may lie apart from the time in company, as a part of it."""
-        return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
-
-    @property
-    def why_not_counted(self) -> str | None:
-        """Return how the machine changed meanwhile, in words, or None: one that is slow throughout is the same."""
-        before, after = self.timers_s
-        if self.taken is not None:
-            return first_cause(self.taken)
-        if abs(before / after - 1) > _MOST_MOVED:
-            return f"the Timer moved by {signed_percent(after / before - 1)}"
-        in_company, alone = self.speeds
-        if in_company is None or alone is None:
-            return None if in_company == alone else "the machine's speed is not known"
-        if abs(in_company / alone - 1) > self.limit:
-            return f"the machine ran at {percent(in_company)} of its best, and alone at {percent(alone)}"
-        return None
 
 
 class Apart(NamedTuple):
@@ -117,14 +94,14 @@ def apart_from(ratios: Sequence[float]) -> Apart:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A provider at a shape in all rounds; those count in which the machine was the same throughout."""
+    """A provider at a shape in all rounds; those count in which nothing else took the machine's time."""
 
     rounds: tuple[Row, ...]
 
     @property
     def counted(self) -> tuple[Row, ...]:
-        """Rounds in which the machine was the same throughout."""
-        return tuple(row for row in self.rounds if row.failure is None and row.why_not_counted is None)
+        """Rounds in which nothing else took the machine's time."""
+        return tuple(row for row in self.rounds if row.failure is None and row.taken is None)
 
     @property
     def failure(self) -> str | None:
@@ -138,11 +115,16 @@ class Case:
 
     @property
     def apart(self) -> tuple[Apart, Apart]:
-        """How far that lies above the time alone, and above the Timer's."""
+        """How far that lies above the time alone, and above the Timer's where inputs rotate."""
         return (
             apart_from([row.company_s / row.alone_s for row in self._shown]),
             apart_from([row.company_s / row.timer_s for row in self._shown]),
         )
+
+    @property
+    def apart_from_single(self) -> Apart:
+        """How far it lies above the Timer's on a single input, which rotation is no part of."""
+        return apart_from([row.company_s / row.single_s for row in self._shown])
 
     @property
     def limit(self) -> float:
@@ -161,97 +143,101 @@ class Case:
         return self.counted or self.rounds
 
 
-def rows(settings: Settings) -> Iterator[Row]:
-    """Measure every provider in all three ways, `ROUNDS` times a shape; the Timer before and after, against a drift.
-
-    What is compared lies seconds apart, as a shared machine is another one a minute later; every round has processes of
-    its own, as every visit of a sweep does.
-    """
+def rows(settings: Settings, *, rounds: int = ROUNDS) -> Iterator[Row]:
+    """Measure every provider in all three ways, in turns; every round in fresh processes, as visits of a sweep are."""
     shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
     speed = scratch_speed(settings, device=DeviceKind.CPU)
-    for number in range(ROUNDS):
+    for number in range(rounds):
         yield from _round(settings, shapes if number % 2 == 0 else shapes[::-1], speed, number)
 
 
 def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, number: int) -> Iterator[Row]:
     with ExitStack() as stack:
-        # Alone is a worker of its own, in which no rival is ever called.
-        in_company, by_itself = (
-            stack.enter_context(
-                WorkerProcess(device=DeviceKind.CPU, threads=settings.threads, point_limit_s=settings.point_limit_s)
+        # Entered first, left last: its threads end when the processes that they wait for do.
+        threads = stack.enter_context(ThreadPoolExecutor())
+        ring = stack.enter_context(Ring())
+
+        def started() -> WorkerProcess:
+            command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
+            worker = stack.enter_context(
+                WorkerProcess(
+                    device=DeviceKind.CPU,
+                    threads=settings.threads,
+                    point_limit_s=settings.point_limit_s,
+                    command=command,
+                )
             )
-            for _ in range(2)
-        )
-        for worker in (in_company, by_itself):
             worker.start()
+            return worker
+
+        in_company, alone = started(), {name: started() for name in PROVIDERS}
         if number == 0:
             speed.learn_from(in_company)
-        timers = {name: stack.enter_context(TimerProcess(settings, name)) for name in PROVIDERS}
+        timers = {
+            name: stack.enter_context(TimerProcess(settings, name, ring=ring.path, n_turns=N_TURNS, turn_s=CHUNK_S))
+            for name in PROVIDERS
+        }
         for shape in shapes:
-            before = {name: timer.seconds(shape) for name, timer in timers.items()}
-            company = _measured(in_company, _request(shape, PROVIDERS, speed, number))
-            alone = {name: _measured(by_itself, _request(shape, (name,), speed, number)) for name in PROVIDERS}
-            after = {name: timer.seconds(shape) for name, timer in timers.items()}
+            asked = {name: _request(shape, (name,), speed, number) for name in PROVIDERS}
+            together = threads.submit(_measured, in_company, _request(shape, PROVIDERS, speed, number))
+            each = {name: threads.submit(_measured, alone[name], asked[name]) for name in PROVIDERS}
+            timed = {name: threads.submit(timers[name].seconds, shape) for name in PROVIDERS}
             for name in PROVIDERS:
-                yield _row(name, shape, (company[name], alone[name][name]), (before[name], after[name]))
-
-
-class _Measured(NamedTuple):
-    outcome: TimingOutcome
-    speed: float | None
+                yield _row(name, shape, together.result()[name], each[name].result()[name], timed[name].result())
 
 
 def _request(shape: Shape, providers: Sequence[str], speed: MachineSpeed, number: int) -> Request:
-    """Ask for a usual visit of the quick axes."""
     return Request(
         task=Task.TIME,
         shape=shape,
         contenders=tuple(contender_from_name(name) for name in providers),
-        budget_s=AXES.budget_s,
-        n_visits=AXES.visits,
+        budget_s=N_TURNS * CHUNK_S,
         is_first_visit=number == 0,
         best_probe_s=speed.best_s,
     )
 
 
-def _measured(worker: WorkerProcess, request: Request) -> dict[str, _Measured]:
-    outcomes, conditions = outcomes_of_group(worker, request)
-    speed = conditions.get(MACHINE_SPEED)
-    return {
-        str(contender): _Measured(outcome, speed)
-        for contender, outcome in outcomes.items()
-        if isinstance(outcome, TimingOutcome)
+def _measured(worker: WorkerProcess, request: Request) -> dict[str, TimingOutcome]:
+    answer = worker.ask(request)
+    found = {
+        message["contender"]: value_from_json(TimingOutcome, message["outcome"])
+        for message in answer.messages
+        if message["event"] == "outcome"
     }
+    if answer.death is None:
+        return found
+    lost = TimingOutcome(state=answer.death.state, reason=answer.death.reason)
+    return {str(contender): lost for contender in request.contenders} | found
 
 
 def _row(
-    provider: str, shape: Shape, ours: tuple[_Measured, _Measured], timers_s: tuple[float | None, float | None]
+    provider: str, shape: Shape, in_company: TimingOutcome, alone: TimingOutcome, timers_s: tuple[float, float] | None
 ) -> Row:
-    in_company, alone = (each.outcome for each in ours)
-    before_s, after_s = timers_s
     named = Row(provider=provider, shape=shape.label())
     failed = next((one for one in (in_company, alone) if one.state is not State.OK), None)
     if failed is not None:
         return replace(named, failure=f"{failed.state}: {failed.reason}")
-    if in_company.latency_s is None or alone.latency_s is None or before_s is None or after_s is None:
+    if in_company.latency_s is None or alone.latency_s is None or timers_s is None:
         return replace(named, failure="it could not be built for torch's Timer")
     return replace(
         named,
         company_s=in_company.latency_s,
         alone_s=alone.latency_s,
-        timers_s=(before_s, after_s),
-        speeds=(ours[0].speed, ours[1].speed),
+        timer_s=timers_s[0],
+        single_s=timers_s[1],
         taken=next((one.disturbed for one in (in_company, alone) if disturbs_ratios(one.disturbed)), None),
     )
 
 
 def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
-    """Return the lines of a table, and whether all three ways agree wherever the machine was the same meanwhile.
+    """Return the lines of a table, and whether all three ways agree wherever nothing else took the machine's time.
 
     A case fails whose interval lies wholly beyond the limit, and counts as within if all of it lies there; one that
     reaches over the limit tells neither, and is not counted.
     """
-    lines = [f"{'provider':14} {'shape':44} {'company':>10} {'over alone':>26} {'over Timer':>26}"]
+    lines = [
+        f"{'provider':14} {'shape':44} {'company':>10} {'over alone':>26} {'over Timer':>26} {'over it, one input':>26}"
+    ]
     rounds: dict[tuple[str, str], list[Row]] = {}
     for row in found:
         rounds.setdefault((row.provider, row.shape), []).append(row)
@@ -260,16 +246,18 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
         if case.failure is not None:
             lines.append(f"{provider:14} {shape:44} {case.failure}")
             continue
-        alone, timer = map(str, case.apart)
+        alone, timer, single = map(str, (*case.apart, case.apart_from_single))
         lines.append(
-            f"{provider:14} {shape:44} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26}  {_verdict_on(case)}"
+            f"{provider:14} {shape:44} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26} {single:>26}  "
+            f"{_verdict_on(case)}"
         )
     timed = {key: case for key, case in cases.items() if case.failure is None}
     for provider in dict.fromkeys(provider for provider, _ in timed):
         of_all = [case for (name, _), case in timed.items() if name == provider and case.counted]
         if len(of_all) >= _LEAST_ROUNDS:
-            alone, timer = (str(apart_from([1 + case.apart[i].middle for case in of_all])) for i in range(2))
-            lines.append(f"{provider:14} {f'{len(of_all)} shapes':44} {'':10} {alone:>26} {timer:>26}")
+            middles = zip(*((*case.apart, case.apart_from_single) for case in of_all), strict=True)
+            columns = (f"{apart_from([1 + one.middle for one in column])!s:>26}" for column in middles)
+            lines.append(f"{provider:14} {f'{len(of_all)} shapes':44} {'':10} {' '.join(columns)}")
     counted = [case for case in timed.values() if case.counted]
     judged = [case.is_within for case in counted if case.is_within is not None]
     n_failed = len(cases) - len(timed)
@@ -286,7 +274,7 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
 
 def _verdict_on(case: Case) -> str:
     if not case.counted:
-        return f"not counted: {case.rounds[-1].why_not_counted}"
+        return f"not counted: {first_cause(case.rounds[-1].taken or '')}"
     words = {True: "within", False: f"beyond {percent(case.limit)}", None: "cannot be told"}[case.is_within]
     left = f", {len(case.counted)} of {len(case.rounds)} rounds counted"
     return words + (left if len(case.counted) < len(case.rounds) else "")

@@ -108,11 +108,21 @@ def coverage_of_intervals() -> None:
 
 
 @main.command(name="company")
-def company_of_rivals() -> None:
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=company.ROUNDS,
+    show_default=True,
+    help="How often, a minute or two each.",
+)
+def company_of_rivals(*, rounds: int) -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
+    n_rows = rounds * company.ROWS_OF_ROUND
     with (
         scratch_settings() as settings,
-        click.progressbar(company.rows(settings), length=company.N_ROWS, label="company", file=sys.stderr) as rows,
+        click.progressbar(
+            company.rows(settings, rounds=rounds), length=n_rows, label="company", file=sys.stderr
+        ) as rows,
     ):
         found = list(rows)
     _tell(*company.report(found))

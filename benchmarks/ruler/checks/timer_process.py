@@ -1,4 +1,4 @@
-"""torch's own Timer, in a process for each provider: another clock than the ruler's."""
+"""torch's own Timer, in a process for each provider, in turns with others: another clock than the ruler's."""
 
 from __future__ import annotations
 
@@ -13,58 +13,87 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.worker.process import python_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
 
-# A process of its own per provider, with the allocator that ours have: a shape on each line of stdin, the seconds of a
-# call of it on stdout.
+# A process of its own per provider, with the allocator that ours have: a shape on each line of stdin; on stdout the
+# seconds of a call of it, the medians over all turns, on inputs that rotate as a worker's do, and on a single one.
 _TIMER = """
 import json, sys
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from statistics import median
+from time import perf_counter
 import torch
 from torch.utils.benchmark import Timer
+from benchmarks.ruler.checks.turns import Turn
 from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
+from benchmarks.ruler.measure.timing import Policy, calls_per_sample
 from benchmarks.ruler.plan.points import Allocator, Shape, contender_from_name
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import one_call, workload
 from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.referee.rotation import Rotation
 from benchmarks.ruler.worker.parent_death import end_with_parent
 
 end_with_parent()
 contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
+n_inputs = 1024  # more than there are: all take turns
+turn, n_turns, turn_s = Turn(Path(sys.argv[4])), int(sys.argv[5]), float(sys.argv[6])
 torch.set_num_threads(threads)
 with suppress(AllocatorNotSet):
     set_allocator(Allocator(sys.argv[3]))
 
 @cache
-def timer_of(line):
+def timers_of(line):
     load = workload(value_from_json(Shape, json.loads(line)), device=torch.device("cpu"))
     torch._dynamo.reset()
     built = providers.build(contender, load)
     if not isinstance(built, Built):
         return None
-    call = one_call(load, built.function)
+    rotation = Rotation(load)
+    rotation.prepare(n_inputs)
+    rotation.start()
+    calls = rotation.call(built.function), one_call(load, built.function)
     with torch.inference_mode():
-        call()
-    return Timer("call()", globals={"call": call}, num_threads=threads)
+        for call in calls:
+            call()
+    return [Timer("call()", globals={"call": call}, num_threads=threads) for call in calls]
+
+def times_of_turn(timer):
+    # In blocks as long as a sample of ours: of noise that is skewed, longer ones hold more.
+    number = calls_per_sample(timer.timeit(20).mean, policy=Policy())
+    end = perf_counter() + turn_s / 2
+    while perf_counter() < end:
+        yield timer.timeit(number).mean
 
 for line in sys.stdin:
-    timer = timer_of(line)  # built without it: what is packed must be no inference tensor
-    with torch.inference_mode():
-        print(json.dumps(timer and timer.blocked_autorange(min_run_time=0.3).median), flush=True)
+    with turn:
+        timers = timers_of(line)  # built without inference_mode: what is packed must be no inference tensor
+        times = [[] for _ in timers or ()]
+        for number in range(n_turns if timers else 0):
+            turn.pass_on()
+            with torch.inference_mode():
+                for of_timer, timer in list(zip(times, timers))[:: 1 if number % 2 else -1]:
+                    of_timer.extend(times_of_turn(timer))
+    print(json.dumps([median(of_timer) for of_timer in times] or None), flush=True)
 """
 
 
 class TimerProcess:
-    """A process that times one provider by torch's Timer, shape by shape."""
+    """A process that times one provider by torch's Timer, shape by shape, in `n_turns` turns of `turn_s` in a ring."""
 
-    def __init__(self, settings: Settings, provider: str) -> None:
+    def __init__(self, settings: Settings, provider: str, *, ring: Path, n_turns: int, turn_s: float) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _TIMER, provider, str(settings.threads), settings.allocator],
+            [
+                *(sys.executable, "-c", _TIMER, provider, str(settings.threads), settings.allocator),
+                *(str(ring), str(n_turns), str(turn_s)),
+            ],
             env=environment_from_settings(settings) | {"PYTHONPATH": python_path()},
             cwd=ROOT,
             stdin=subprocess.PIPE,
@@ -81,8 +110,11 @@ class TimerProcess:
         self._process.kill()
         self._process.communicate()
 
-    def seconds(self, shape: Shape) -> float | None:
-        """Return the median seconds of a call at `shape`; None: no such call. Raises: RuntimeError if it has died."""
+    def seconds(self, shape: Shape) -> tuple[float, float] | None:
+        """Return the seconds of a call at `shape`, on inputs that rotate and on a single one; None: no such call.
+
+        Raises: RuntimeError if it has died.
+        """
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("torch's Timer has no pipes")
         with suppress(BrokenPipeError):
@@ -90,5 +122,5 @@ class TimerProcess:
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"torch's Timer ended with exit code {self._process.wait()}; what it said is above")
-        found: float | None = json.loads(answer)
-        return found
+        found: list[float] | None = json.loads(answer)
+        return None if found is None else (found[0], found[1])

@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import torch
 
@@ -24,6 +24,9 @@ from benchmarks.ruler.worker.current_contender import CurrentContender
 from benchmarks.ruler.worker.parent_death import die_with_parent
 from benchmarks.ruler.worker.protocol import CEILINGS, SPEED, CeilingsRequest, Request
 from benchmarks.ruler.worker.tasks import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def _limit_memory() -> None:
@@ -52,8 +55,8 @@ def _own_stdout() -> IO[str]:
     return ours
 
 
-def main() -> None:
-    """Serve requests until stdin ends."""
+def main(arguments: Sequence[str] | None = None, *, make: Callable[..., Worker] = Worker) -> None:
+    """Serve requests until stdin ends; `make` makes the worker, by default of sys.argv's arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--contender-fd", type=int, required=True)
@@ -61,7 +64,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--allocator", type=Allocator, default=Allocator.RETAINING)
     parser.add_argument("--provider-module", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     die_with_parent()
     if os.getppid() != options.parent:
         sys.exit("the sweep that started this worker is gone")
@@ -82,7 +85,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     send({"event": "hello", "device": device.type, "conditions": {**fixed_conditions(device), "allocator": allocator}})
-    worker = Worker(
+    worker = make(
         device=device,
         current=CurrentContender(options.contender_fd),
         provider_module=options.provider_module,

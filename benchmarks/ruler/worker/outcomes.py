@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.record.codec import value_from_json
@@ -10,9 +10,20 @@ from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.ruler.measure.timing import Sampling
     from benchmarks.ruler.plan.points import Contender
     from benchmarks.ruler.worker.process import WorkerProcess
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """Contender that was built, ran, and agrees with the reference."""
+
+    contender: Contender
+    call: Callable[[], object]
+    outcome: TimingOutcome
 
 
 class WorkerLost(Exception):

@@ -66,6 +66,7 @@ class WorkerProcess:
     """Worker process that starts at the first request and again after a death.
 
     point_limit_s: a contender silent for longer counts as hanging. inherited: descriptors for the worker to hold.
+    command: what Python runs.
     say: is told, once a start, of a worker that is silent for long.
     """
 
@@ -78,6 +79,7 @@ class WorkerProcess:
         allocator: Allocator = Allocator.RETAINING,
         provider_module: Path | None = None,
         inherited: Sequence[int] = (),
+        command: Sequence[str] = ("-m", "benchmarks.ruler.worker.main"),
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._device = device
@@ -86,6 +88,7 @@ class WorkerProcess:
         self._point_limit_s = point_limit_s
         self._provider_module = provider_module
         self._inherited = tuple(inherited)
+        self._command = tuple(command)
         self._say = say
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
@@ -114,7 +117,7 @@ class WorkerProcess:
         self._errors_of_others = 0
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "benchmarks.ruler.worker.main"),
+                *(sys.executable, *self._command),
                 *("--parent", str(os.getpid()), "--contender-fd", str(contender_fd)),
                 *("--device", self._device, "--threads", str(self._threads), "--allocator", self._allocator, *module),
             ],

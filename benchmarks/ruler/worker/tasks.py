@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,7 +41,7 @@ from benchmarks.ruler.referee.tampering import Instrument
 from benchmarks.ruler.worker.compiled_ahead import compile_ahead
 from benchmarks.ruler.worker.device_time import l2_bytes, with_cold_device_time, with_device_time
 from benchmarks.ruler.worker.first_call import time_first_call
-from benchmarks.ruler.worker.outcomes import with_sampling
+from benchmarks.ruler.worker.outcomes import Candidate, with_sampling
 from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
 if TYPE_CHECKING:
@@ -56,15 +56,6 @@ _POLICY = {
     # The driver is asked at every look for what throttles, so on CUDA one looks seldom.
     "cuda": Policy(least_s=1.0, max_samples=900, min_sample_s=LEAST_SAMPLE_ON_CUDA_S, chunk_s=0.2),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """Contender that was built, ran, and agrees with the reference."""
-
-    contender: Contender
-    call: Callable[[], object]
-    outcome: TimingOutcome
 
 
 class Worker:
@@ -161,7 +152,7 @@ class Worker:
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
         assert not self._has_profiled, "nothing is timed in a process that a profiler has run in"  # noqa: S101 - the sweep's duty
         machine_watch, gpu_watch = self._watches(self._demand(request.shape), request)
-        watch = gpu_watch or machine_watch
+        watch = self.watch_of_visit(gpu_watch or machine_watch)
         candidates: dict[str, Candidate] = {}
         try:
             load, referee, reference = self._refereed(request.shape)
@@ -224,9 +215,7 @@ class Worker:
                     {name: candidate.call for name, candidate in candidates.items()},
                     baseline=BASELINE,
                     clock=self._clock(request.shape),
-                    policy=replace(_POLICY[self._device.type], budget_s=request.budget_s).of_visit(
-                        n_visits=request.n_visits
-                    ),
+                    policy=self.policy(request),
                     watch=watch,
                     referee=referee,
                     announce=lambda name: self._current.set(indices[name]),
@@ -234,6 +223,15 @@ class Worker:
                 )
         finally:
             gc.enable()
+
+    def watch_of_visit(self, watch: Watch) -> Watch:
+        """Return the watch of a visit's windows; a kind of worker that does more between them has one of its own."""
+        return watch
+
+    def policy(self, request: Request) -> Policy:
+        """Return how a visit is sampled."""
+        policy = replace(_POLICY[self._device.type], budget_s=request.budget_s)
+        return policy.of_visit(n_visits=request.n_visits)
 
     def _with_device_times(
         self, candidate: Candidate, outcome: TimingOutcome, function: Callable[[torch.Tensor], torch.Tensor]

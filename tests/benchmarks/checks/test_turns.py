@@ -1,0 +1,88 @@
+"""A ring in which one works at a time, in the order of joining, whoever leaves or dies."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from benchmarks.ruler.checks.turns import Ring, Turn
+from benchmarks.ruler.checks.worker_in_turns import CHUNK_S
+from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
+from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.protocol import Request, Task
+
+
+@pytest.fixture
+def ring():
+    with Ring() as found:
+        yield found
+
+
+def test_one_works_at_a_time_and_all_in_turn(ring):
+    log, at_work, most = [], set(), []
+
+    def work(name):
+        with Turn(ring.path) as turn:
+            if name == "a":  # which has the first turn, and keeps it until the others wait for theirs
+                time.sleep(0.2)
+            for _ in range(5):
+                turn.pass_on()
+                at_work.add(name)
+                most.append(len(at_work))
+                time.sleep(0.001)
+                log.append(name)
+                at_work.remove(name)
+
+    with ThreadPoolExecutor() as threads:
+        for each in [threads.submit(work, name) for name in "abc"]:
+            each.result(timeout=10)
+    assert set(most) == {1}
+    assert len(log) == 15
+    assert [sorted(log[start : start + 3]) for start in range(0, 15, 3)] == [["a", "b", "c"]] * 5
+
+
+def test_a_member_that_leaves_with_the_turn_stops_nobody(ring):
+    with Turn(ring.path):
+        pass
+    with Turn(ring.path) as turn:
+        turn.pass_on()
+        turn.pass_on()
+
+
+def test_whoever_waits_for_a_turn_of_a_ring_that_is_gone_is_told():
+    with Ring() as ring:
+        turn = Turn(ring.path)
+        turn.__enter__()
+    with pytest.raises(ConnectionError, match=r"whoever gives out the turns is gone|Broken pipe|reset"):
+        turn.pass_on()
+    turn.__exit__()
+
+
+def test_a_turn_outside_of_its_block_is_passed_on_to_nobody(ring):
+    Turn(ring.path).pass_on()
+
+
+def test_a_ring_that_nobody_joins_ends():
+    with Ring():
+        pass
+
+
+@pytest.mark.slow
+def test_workers_in_turns_measure_as_others_do_and_until_their_budget_is_used(ring, shape):
+    command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
+    request = Request(task=Task.TIME, shape=shape, contenders=(contender_from_name("eager"),), budget_s=4 * CHUNK_S)
+    with (
+        WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command) as one,
+        WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command) as other,
+        ThreadPoolExecutor() as threads,
+    ):
+        for asked in [threads.submit(worker.ask, request) for worker in (one, other)]:
+            answer = asked.result(timeout=120)
+            (message,) = [each for each in answer.messages if each["event"] == "outcome"]
+            found = value_from_json(TimingOutcome, message["outcome"])
+            assert (answer.death, found.state) == (None, State.OK)
+            assert sum(found.samples_s) * found.calls_per_sample > CHUNK_S
