@@ -64,8 +64,12 @@ def _is_open(turn: Turn, state: FindingState) -> Callable[[Finding], bool]:
 
 
 SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
-    ("Slower, suspected: measure this commit again", _is_open(Turn.SLOWER, FindingState.SUSPECTED), Style.DOUBTFUL),
-    ("Slower", _is_open(Turn.SLOWER, FindingState.CONFIRMED), Style.BAD),
+    (
+        "Regressions, suspected: measure this commit again",
+        _is_open(Turn.SLOWER, FindingState.SUSPECTED),
+        Style.DOUBTFUL,
+    ),
+    ("Regressions", _is_open(Turn.SLOWER, FindingState.CONFIRMED), Style.BAD),
     (
         "Everything at once: the machine or its software",
         is_of_machine,
@@ -73,8 +77,8 @@ SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
     ),
     ("Changed (better direction unknown)", _is_open(Turn.CHANGED, FindingState.CONFIRMED), Style.DOUBTFUL),
     ("Changed, suspected", _is_open(Turn.CHANGED, FindingState.SUSPECTED), Style.DOUBTFUL),
-    ("Faster", _is_open(Turn.FASTER, FindingState.CONFIRMED), Style.GOOD),
-    ("Faster, suspected", _is_open(Turn.FASTER, FindingState.SUSPECTED), Style.DOUBTFUL),
+    ("Better", _is_open(Turn.FASTER, FindingState.CONFIRMED), Style.GOOD),
+    ("Better, suspected", _is_open(Turn.FASTER, FindingState.SUSPECTED), Style.DOUBTFUL),
     ("Acknowledged", lambda one: one.state is FindingState.ACKNOWLEDGED, Style.PLAIN),
     (
         "Levels that were seen before",
@@ -123,7 +127,7 @@ def changes_as_text(
     limit: int | None = None,
     explained: Explained = unexplained,
 ) -> str:
-    """Render the findings of each place: what got slower first, `limit` of a kind."""
+    """Render the findings of each place: what got worse first, `limit` of a kind."""
     return "\n\n".join("\n\n".join(_of_place(place, terminal, limit=limit, explained=explained)) for place in places)
 
 

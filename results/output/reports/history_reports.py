@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
-    """Return a comment: what is slower and not recovered stands open, the rest is folded."""
+    """Return a comment: what is worse and not recovered stands open, the rest is folded."""
     found = findings_of_places(places)
 
     def table(title: str, is_in: Callable[[Finding], bool], *, is_open: bool = False) -> Table:
@@ -49,15 +49,15 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
         return one.state in OPEN and one.class_ not in {FindingClass.MACHINE, FindingClass.NOISE}
 
     tables = [
-        table("Slower", lambda one: is_worse_and_open(one) and one.state is FindingState.CONFIRMED, is_open=True),
+        table("Regressions", lambda one: is_worse_and_open(one) and one.state is FindingState.CONFIRMED, is_open=True),
         table(
-            "Slower, suspected: measure this commit again",
+            "Regressions, suspected: measure this commit again",
             lambda one: is_worse_and_open(one) and one.state is FindingState.SUSPECTED,
             is_open=True,
         ),
         table("Everything at once: the machine or its software", is_of_machine),
         table("Changed (better direction unknown)", lambda one: is_of_code(one) and one.turn is Turn.CHANGED),
-        table("Faster", lambda one: is_of_code(one) and one.turn is Turn.FASTER),
+        table("Better", lambda one: is_of_code(one) and one.turn is Turn.FASTER),
         table("Acknowledged", lambda one: one.state is FindingState.ACKNOWLEDGED),
         table("Levels seen before", lambda one: one.class_ is FindingClass.NOISE and one.state in OPEN),
         table("Recovered or withdrawn", _is_over),
@@ -68,7 +68,7 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
         for place in places[:5]
     ]
     n_worse = sum(is_worse_and_open(one) for one in found)
-    headline = f"{counted(len(found), 'finding')}, {n_worse:,} of them slower and not recovered"
+    headline = f"{counted(len(found), 'finding')}, {n_worse:,} of them worse and not recovered"
     return comment_of(headline, tables, [*notes, *([f"… and {len(places) - 5:,} more testbeds"] if places[5:] else [])])
 
 
@@ -109,7 +109,7 @@ def unjudged_in_words(place: PlaceChanges) -> list[str]:
 
 
 def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
-    """Render a suite for each place and a test case for each finding; what is slower and not recovered is a failure.
+    """Render a suite for each place and a test case for each finding; what is worse and not recovered is a failure.
 
     A suspicion is skipped: one measurement decides nothing.
     """

@@ -140,7 +140,7 @@ def test_a_newest_value_that_no_history_of_that_length_lets_be_suspected_is_told
     runner = CliRunner()
     runner.invoke(ingest, ["tree", "--db", "c.db"], standalone_mode=False)
     text = " ".join(runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout.split())
-    assert ("Slower, suspected" in text) is is_suspected
+    assert ("Regressions, suspected" in text) is is_suspected
     assert ("1 series with 60 measured commits or fewer: their newest value alone is never suspected" in text) is (
         not is_suspected
     )
@@ -205,4 +205,4 @@ def test_how_to_tell_the_better_direction_is_told_until_it_is(tmp_path, monkeypa
     (tmp_path / "pyproject.toml").write_text("[[tool.fusebench.threshold]]\nbenchmark = 's.*'\nbetter = 'higher'\n")
     text = runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
     assert told not in text
-    assert "Slower" in text
+    assert "Regressions" in text
