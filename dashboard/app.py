@@ -17,9 +17,11 @@ from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import KEYS as OF_OVERVIEW
 from dashboard.views.projects import PROJECT
+from dashboard.views.settings import judge_by
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
 from results.errors import LockedStore, ResultsError
+from results.judgement.thresholds import NO_SETTINGS
 from results.queries import projects, unjudged_places
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from dashboard.pages import Page
     from dashboard.serving.authentication import Credentials
     from dashboard.serving.hosts import AllowedHosts
+    from results.judgement.thresholds import Settings
     from results.store import Store
 
 PAGES = (overview.PAGE, throughput.PAGE, profile.PAGE, roofline.PAGE, regressions.PAGE, compare.PAGE, explore.PAGE)
@@ -54,12 +57,15 @@ def create_app(
     hosts: AllowedHosts = LOOPBACK,
     credentials: Credentials | None = None,
     decisions: Path | None = None,
+    settings: Settings = NO_SETTINGS,
 ) -> Dash:
     """Create the dashboard over `store`, which must stay open. All assets are served locally.
 
     `hosts`: by whose names it is called; requests for others are refused. `credentials`: without them nobody is asked.
     `decisions`: file that acknowledgements are written to; None: nothing can be acknowledged.
+    `settings`: what the pages judge by.
     """
+    judge_by(settings, store=store)
     app = Dash(
         __name__,
         title="fusebench",

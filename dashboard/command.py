@@ -18,9 +18,12 @@ from dashboard.serving.hosts import allowed_hosts
 from dashboard.serving.permissions import is_loopback
 from dashboard.serving.request_log import begin_log
 from dashboard.serving.server import N_THREADS, serve
+from results.commands.judging.settings import chosen_settings, settings_option, tell_unmatched
 from results.commands.options import db_option
 from results.commands.progress import progress_bar
 from results.errors import ResultsError
+from results.judgement.thresholds import Settings
+from results.queries import series_where
 from results.store import OpenMode, open_store
 from results.upkeep.decisions import DEFAULT_DECISIONS
 
@@ -69,6 +72,7 @@ WARNING = (
     show_default=True,
     help="File that acknowledging a change on the page writes to.",
 )
+@settings_option
 @click.option("--log", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the log there.")
 def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     path: Path | None,
@@ -78,6 +82,7 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     further_hosts: tuple[str, ...],
     n_threads: int,
     decisions_file: Path,
+    settings_path: Path | None,
     log: Path | None,
 ) -> None:
     """Show measurements in the browser.
@@ -90,12 +95,15 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     fusebench dashboard ../scipy-bench/results   any project's asv results, nothing kept
     fusebench dashboard --host 0.0.0.0           for others on the network, too
 
+    What change is relevant, and whether higher or lower is better of what does not tell it, [tool.fusebench] says, as
+    it does of gate and changes.
+
     With FUSEBENCH_DASHBOARD_USER and FUSEBENCH_DASHBOARD_PASSWORD in the environment it asks for both. It answers for
     loopback names only, and beyond loopback for this machine's name and addresses, unless --allow-host names others.
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if path is not None and not path.exists():
         raise click.UsageError(f"{path} does not exist; name a journal, or a folder of asv results")
-    credentials = credentials_from(os.environ)
+    settings, credentials = chosen_settings(settings_path), credentials_from(os.environ)
     begin_log(log)
     with contextlib.closing(_listening_socket(host, port)) as listener, opened(path, db) as store:
         app = create_app(
@@ -104,12 +112,16 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
             credentials=credentials,
             # A temporary database is gone at the end, and what was decided about it would be left.
             decisions=None if path is not None and db is None else decisions_file,
+            settings=settings,
         )
         if credentials is None and not is_loopback(host):
             click.echo(WARNING, err=True)
         # Modules and layouts stay as long as the process: each collection of garbage would look at all of them.
         gc.collect()
         gc.freeze()
+        if settings.path and settings != Settings(path=settings.path):
+            tell_unmatched(settings, series_where(store))
+            click.echo(f"Changes are judged by [tool.fusebench] in {settings.path}.")
         click.echo(f"The dashboard is at {address_of(listener)} (Ctrl-C ends it).")
         serve(app.server, listener=listener, n_threads=n_threads)
 

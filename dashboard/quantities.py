@@ -148,21 +148,24 @@ _RATES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MetricFormat:
-    """Format of the values of one metric and unit."""
+    """Format of the values of one metric and unit. `better`: the direction of a metric that tells none itself."""
 
     metric: str
     unit: str
+    better: Direction | None = None
 
     @property
     def ordinate(self) -> Ordinate:
         """Y axis of the values, with the unit on its labels or in its title."""
-        metric = metric_of(self.metric, unit=self.unit)
+        direction = metric_of(self.metric, unit=self.unit).direction
+        if direction is Direction.UNKNOWN and self.better is not None:
+            direction = self.better
         symbol = self._symbol
         if symbol is not None:
-            return Ordinate(title=self.label, better=BETTER[metric.direction], suffix=symbol)
+            return Ordinate(title=self.label, better=BETTER[direction], suffix=symbol)
         # Letters keep their case: Ms is a million seconds.
         title = f"{self.label}, {self._named_unit}".removesuffix(", ")
-        return Ordinate(title=title, better=BETTER[metric.direction], has_prefix=False)
+        return Ordinate(title=title, better=BETTER[direction], has_prefix=False)
 
     @property
     def label(self) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from results.database.fetching import gc_paused
 from results.files.records import Decided, TriageDecision
 from results.files.stacks import FoldedStack, StackKind
+from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.from_histories import NOTHING_JUDGED, changes_of_place
 from results.judgement.changes.judged import detector_digest
 from results.judgement.changes.ranked import ranked_findings
@@ -24,6 +25,7 @@ from results.judgement.known_levels import with_doubts, without_later
 from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import MOST_RUNS, run_spreads
 from results.judgement.sides import controls_among, is_control
+from results.judgement.thresholds import NO_SETTINGS
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Change, in_question, judge, with_known
 from results.questions.ceilings import ceilings_of
 from results.questions.commit_values import all_values_at, values_at
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from results.files.settings import Threshold
+    from results.files.settings import Settings, Threshold
     from results.judgement.changes.ranked import RankedFinding
     from results.judgement.comparison.moderation import Prior
     from results.judgement.findings import Finding
@@ -105,7 +107,6 @@ __all__ = [
     "values_of_run",
     "visits_of",
 ]
-
 
 LEAST_OF_TESTBED = 60
 """Series whose histories tell of a testbed how far single values stray."""
@@ -247,14 +248,17 @@ def values_of_run(store: Store, *, commit: str, run_id: str) -> list[SeriesValue
     return all_values_at(store, commit=commit, run_ids=[run_id])
 
 
-def ranked_changes(store: Store, *, earlier: Mapping[bytes, JudgedSeries] = NOTHING_JUDGED) -> RankedChanges:
+def ranked_changes(
+    store: Store, *, earlier: Mapping[bytes, JudgedSeries] = NOTHING_JUDGED, settings: Settings = NO_SETTINGS
+) -> RankedChanges:
     """Return the findings in all histories of the store, place by place, in each what deserves most time first.
 
     earlier: judgements of series by digest, beside those that are kept. Reads every value, a second or two of a
     million; where nothing was judged before it takes ten times as long.
     """
     known, earlier = known_changes(store), {**earlier, **judged_series(store)}
-    judged = [(table, changes_of_place(table, known=known, earlier=earlier)) for table in history_tables(store)]
+    changes = partial(changes_of_place, known=known, earlier=earlier, **settings.relevance(LEAST_CHANGE))
+    judged = [(table, changes(table)) for table in history_tables(store)]
     return RankedChanges(
         findings=tuple(found for table, place in judged for found in ranked_findings(place, table)),
         judged=tuple(one for _, place in judged for one in place.judged),
@@ -288,11 +292,9 @@ def noise_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> Me
     series = run_values(store, series_ids=few) if few else []
     controls = controls_among(rows, few)
     beside = run_values(store, series_ids=set(controls.values())) if controls else []
-    spreads: dict[int, Prior] = {}
-    corrected: dict[int, Prior] = {}
+    spreads, corrected = dict[int, "Prior"](), dict[int, "Prior"]()
     for of_testbed in map(frozenset, _by_testbed(rows)):
         own = [one for one in series if one.series_id in of_testbed]
         spreads |= run_spreads(own, without="", is_one_testbed=True)
         corrected |= run_spreads(own, without="", controls=controls, control_series=beside, is_one_testbed=True)
-    found = noise_of(rows, commit=commit, spreads=spreads, corrected_spreads=corrected)
-    return found.only(of_asked)
+    return noise_of(rows, commit=commit, spreads=spreads, corrected_spreads=corrected).only(of_asked)

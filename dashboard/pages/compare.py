@@ -198,7 +198,7 @@ def _figure(drawing: CompareDrawing) -> tuple[Figure, int]:
         for number, name in enumerate(drawing.names[1:])
     ]
     kept, n_left_out = thinned(sides)
-    ordinate = MetricFormat(metric=choice.metric, unit=drawing.unit).ordinate
+    ordinate = MetricFormat(metric=choice.metric, unit=drawing.unit, better=drawing.better).ordinate
     base = short_name(drawing.names[0])[:MOST_OF_TITLE] if drawing.names else ""
     figure = scatter_of_ratios(kept, ordinate=ordinate, base=base, are_providers=choice.along is Along.PROVIDER)
     return figure, n_left_out

@@ -123,7 +123,8 @@ def _certainly(mean: Mean) -> str:
     if mean.is_of_unknown_noise:
         return NOISE_UNKNOWN
     changed = f", {mean.n_changed:,} changed" if mean.n_changed else ""
-    return f"{mean.n_worse:,} worse, {mean.n_better:,} better{changed} beyond the noise"
+    undecided = f", {mean.n_undecided:,} undecided" if mean.n_undecided else ""
+    return f"{mean.n_worse:,} worse, {mean.n_better:,} better{changed} beyond the noise{undecided}"
 
 
 def _difference(mean: Mean) -> str:

@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
+from results.judgement.thresholds import Limits, limits_of_rows, metric_of_row
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs
 from results.metrics import Direction, Precision
 from results.printable import printable_line
 from results.rows import parameters_in_words
@@ -18,6 +19,7 @@ from results.rows import parameters_in_words
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from results.judgement.thresholds import Threshold
     from results.judgement.verdicts import Judgement, Verdict
     from results.rows import ParameterValue, SeriesValueRow
 
@@ -29,6 +31,7 @@ BAD, GOOD = "bad", "good"
 KINDS = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
 DIFFERS = "differs"
 NOISE_UNKNOWN = "noise not known"
+USUAL = Limits(least_change=LEAST_RELEVANT_CHANGE)
 WITHOUT_RATIO = -1.0
 OF_NO_RATIO = {True: math.inf, False: WITHOUT_RATIO}
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
@@ -142,13 +145,23 @@ def _name(benchmark: str, parameters: tuple[ParameterValue, ...], without: froze
     return printable_line(f"{benchmark} [{words}]" if words else benchmark)
 
 
-def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:
+def rows_from_values(
+    sides: Sequence[Mapping[Key, SeriesValueRow]],
+    *,
+    unnamed: Collection[str] = (),
+    least_change: float = LEAST_RELEVANT_CHANGE,
+    thresholds: Sequence[Threshold] = (),
+) -> list[RatioRow]:
     """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow.
 
-    unnamed: parameters that a point's name leaves out. The largest change comes first.
+    unnamed: parameters that a point's name leaves out. least_change, thresholds: what is relevant. The largest change
+    comes first.
     """
     base, *others = sides
-    columns = [[ratio_of(row, side[key]) if key in side else None for key, row in base.items()] for side in others]
+    limits = limits_of_rows(base, thresholds, least_change)
+    columns = [
+        [ratio_of(row, side[key], limits[key]) if key in side else None for key, row in base.items()] for side in others
+    ]
     return _rows_from_columns(base.values(), columns, unnamed=unnamed)
 
 
@@ -198,7 +211,7 @@ def _without_verdict(base: SeriesValueRow, head: SeriesValueRow | None) -> Ratio
     return ratio_of(base, head) if head is not None and head.value is None else None
 
 
-def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
+def ratio_of(base: SeriesValueRow, head: SeriesValueRow, limits: Limits = USUAL) -> Ratio:
     """Compare two values: certain where it is relevant and their intervals are apart, or both are exact."""
     if not base.value or not head.value or base.value < 0 or head.value < 0:
         word = head.state.replace("_", " ") if head.value is None else "no ratio"
@@ -207,12 +220,12 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
     ends = (base.ci_low, base.ci_high, head.ci_low, head.ci_high)
     if all(end is not None and 0 < end < math.inf for end in ends):
         low, high = (head.ci_low or 0) / (base.ci_high or 1), (head.ci_high or 0) / (base.ci_low or 1)
-    metric = metric_of_row(base)
+    metric = limits.applied_to(metric_of_row(base))
     if metric.precision is Precision.EXACT:  # what is counted has no interval and needs none
         is_significant = differs(metric, base.value, head.value)
     else:
         is_apart = low is not None and high is not None and not low <= 1 <= high
-        is_significant = is_apart and abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)
+        is_significant = is_apart and abs(math.log(ratio)) >= math.log1p(limits.least_change)
     direction = metric.direction
     is_known = low is not None or metric.precision is Precision.EXACT
     word, kind = "no certain difference" if is_known else NOISE_UNKNOWN, ""

@@ -16,6 +16,7 @@ from dashboard.tables.ratios import (
 )
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
 from dashboard.views.judged_sides import is_judged, judged_sides, values_of_side
+from dashboard.views.settings import better_of, relevance_for
 from results.judgement.explanation.conditions import differing_conditions
 from results.printable import printable_line
 from results.queries import run_conditions
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from dashboard.tables.ratios import Key
     from dashboard.views.compare_choice import CompareChoice, CompareOptions
+    from results.metrics import Direction
     from results.rows import CommitRow, SeriesValueRow
     from results.store import Store
 
@@ -41,7 +43,8 @@ class CompareDrawing:
 
     `rows`: points that are listed, the largest change first; `n_points`: of the first side. `providers`, `metrics`:
     to choose from. `conditions`: what differs between the first and each other side's newest run, in words; None where
-    its runs tell nothing. `shared`: parameters that all points have, in words.
+    its runs tell nothing. `shared`: parameters that all points have, in words. `better`: the direction that the
+    settings tell of a metric without one.
     """
 
     choice: CompareChoice
@@ -55,6 +58,7 @@ class CompareDrawing:
     means: tuple[Mean, ...]
     conditions: tuple[tuple[str, ...] | None, ...]
     shared: str
+    better: Direction | None = None
 
     @property
     def is_comparable(self) -> bool:
@@ -113,6 +117,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
             mean_of(rows, number, n_only=len(side.keys() - base)) for number, side in enumerate(sides[1:]) if rows
         ),
         conditions=_conditions(store, sides),
+        better=better_of(store, sides[0].values()) if sides else None,
         shared=parameters_in_words(shared, without=without),
     )
 
@@ -158,7 +163,7 @@ def _rows(
         place = {"project": choice.project, "machine": choice.machine[0], "environment": choice.environment[0]}
         judgements = [judged_sides(store, base=base, head=head, metric=choice.metric, **place) for head in heads]
         return rows_from_judgements(judgements, sides, unnamed=unnamed)
-    return rows_from_values(sides, unnamed=unnamed)
+    return rows_from_values(sides, unnamed=unnamed, **relevance_for(store))
 
 
 def _takes(words: str, row: SeriesValueRow) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dashboard.tables.surfaces import TONES, Comparison, surfaces_of
+from dashboard.views.settings import relevance_for
 from results.queries import history_of, judged_commits
 from results.rows import beside_among
 
@@ -43,7 +44,9 @@ def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitR
     head, earlier = line[-1], line[-2 : -2 - MOST_BASES : -1]
     base, judgement, n_skipped = earlier[0] if earlier else None, None, 0
     for number, row in enumerate(earlier):
-        found = judged_commits(store, base=row.commit, head=head.commit, project=project, machine=machine)
+        found = judged_commits(
+            store, base=row.commit, head=head.commit, project=project, machine=machine, **relevance_for(store)
+        )
         # What failed at both was measured at both.
         if judgement is None or found.verdicts or found.failing:
             base, judgement, n_skipped = row, found, number

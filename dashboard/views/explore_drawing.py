@@ -17,6 +17,7 @@ from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from dashboard.views.judged_sides import judged_benchmark
+from dashboard.views.settings import better_of
 from dashboard.views.url import MOST_SHOWN
 from results.metrics import Role, metric_of
 from results.printable import printable_line
@@ -65,14 +66,18 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
     wanted = [row.series_id for line in view.chosen_lines for row in line.series]
     histories = {history.series.series_id: history for history in history_of(store, series_ids=wanted)}
     unit = view.lines[0].series[0].unit
-    metric_format = MetricFormat(metric=view.choice.metric, unit=unit)
+    better = better_of(store, (row for line in view.chosen_lines or view.lines for row in line.series))
+    metric_format = MetricFormat(metric=view.choice.metric, unit=unit, better=better)
     drawn, drawn_format = histories, metric_format
     view, base = _with_base(view, [row.commit for row in stored])
     left_out: list[str] = []
     if base is not None:
         divided, without = relative_to(view.chosen_lines, histories, base=base)
         if divided or not view.chosen_lines:
-            drawn, drawn_format = divided, RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
+            drawn, drawn_format = (
+                divided,
+                RelativeFormat(metric=view.choice.metric, unit=unit, better=better, base=base),
+            )
         else:
             view = _without_base(view, f"No line has a value above 0 at {base[:8]}")
         if divided and without:

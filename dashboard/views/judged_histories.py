@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from dashboard.views.settings import settings_for
 from results.queries import ranked_changes
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
         known = _judged.get(store)
         if known is None or known[0] != state:
             earlier = _series.get(store, {})
-            found = ranked_changes(store, earlier=earlier)
+            found = ranked_changes(store, earlier=earlier, settings=settings_for(store))
             if found.judged:
                 _series[store] = {one.digest: one for one in (*earlier.values(), *found.judged)}
             known = _judged[store] = (state, tuple(sorted(found.findings, key=lambda one: -one.weight)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from dashboard.views.settings import relevance_for
 from results.metrics import Role, metric_of
 from results.queries import all_values_at, judged_commits, judged_values
 
@@ -69,7 +70,7 @@ def judged_sides(  # noqa: PLR0913 - two sides at one place, and a metric
             for commit in (base, head)
         )
         before, after = ([row for row in rows if row.metric == metric] for rows in sides)
-        return judged_values(store, before, after, base=base, head=head)
+        return judged_values(store, before, after, base=base, head=head, **relevance_for(store))
 
     key = (project, base, head, machine, environment, metric)
     return _once(store, key, judgement, n_rows=lambda made: len(made.verdicts))
@@ -91,7 +92,7 @@ def judged_benchmark(  # noqa: PLR0913 - two commits at one place, and what of t
     def judgement() -> Judgement:
         return judged_commits(
             store, base=base, head=head, project=project, benchmark=benchmark, metric=metric, machine=machine,
-            environment=environment,
+            environment=environment, **relevance_for(store),
         )  # fmt: skip
 
     key = (project, base, head, machine, environment, benchmark, metric)

@@ -20,6 +20,7 @@ from dashboard.views.regressions_choice import (
     query_from_regressions_choice,
     regressions_choice_of,
 )
+from dashboard.views.settings import better_of
 from dashboard.views.url import ALL
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
@@ -185,7 +186,7 @@ def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) 
     chart = chart_of_lines(
         lines_from([series]),
         {one.series.series_id: one for one in drawn},
-        metric_format=MetricFormat(metric=series.metric, unit=series.unit),
+        metric_format=MetricFormat(metric=series.metric, unit=series.unit, better=better_of(store, [series])),
         order=[row.commit for row in stored],
         spacing=CommitSpacing.ORDER,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from results.errors import InvalidSettings
 from results.files.json_fields import Malformed, finite_number, is_object, list_at, shown
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS_NAME = "pyproject.toml"
-PATTERNS = ("benchmark", "provider", "metric")
+PATTERNS = ("project", "benchmark", "provider", "metric")
 LIMITS = ("least_change", "tolerance")
 BETTER = "better"
 _LARGEST = 1.0  # 100 %: more is a percentage that was meant as a fraction
@@ -25,7 +25,7 @@ _KEYS, _KEYS_OF_THRESHOLD = {"least_change", "threshold"}, {*PATTERNS, *LIMITS, 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """Limit for the series that three patterns match, in which *, ? and [seq] are as in the shell.
+    """Limit for the series that its patterns match, in which *, ? and [seq] are as in the shell.
 
     provider: `fused`, or `fused:packed` with packed weights; "*" alone takes benchmarks without a provider, too.
     least_change: smallest relative change of a noisy metric that is relevant. tolerance: relative change of an exact
@@ -33,6 +33,7 @@ class Threshold:
     Each is None where nothing is said of it. place: of the table in its file, from 1.
     """
 
+    project: str = "*"
     benchmark: str = "*"
     provider: str = "*"
     metric: str = "*"
@@ -42,6 +43,13 @@ class Threshold:
     place: int = 1
 
 
+class Relevance(TypedDict):
+    """What is relevant: the smallest relative change of a noisy metric, and the thresholds that come before it."""
+
+    least_change: float
+    thresholds: tuple[Threshold, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Settings of a project. least_change: of series that no threshold is about, None where nothing is said."""
@@ -49,6 +57,14 @@ class Settings:
     least_change: float | None = None
     thresholds: tuple[Threshold, ...] = ()
     path: str | None = None
+
+    def relevance(self, usual: float) -> Relevance:
+        """Return what is relevant, as a judgement takes it; usual: least change where nothing is said of it."""
+        least_change = usual if self.least_change is None else self.least_change
+        return {"least_change": least_change, "thresholds": self.thresholds}
+
+
+NO_SETTINGS = Settings()
 
 
 def settings_of(folder: Path) -> Settings:
@@ -60,7 +76,7 @@ def settings_of(folder: Path) -> Settings:
         path = each / SETTINGS_NAME
         if path.is_file():
             return settings_from_file(path)
-    return Settings()
+    return NO_SETTINGS
 
 
 def settings_from_file(path: Path) -> Settings:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from results.files.settings import PATTERNS
+from results.files.settings import NO_SETTINGS, PATTERNS, Relevance, Settings, Threshold
 from results.metrics import ERROR, Direction, Metric, Precision, metric_of
 from results.rows import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from results.files.settings import Threshold
-    from results.rows import ParameterValue, SeriesRow, SeriesValueRow
+    from results.rows import SeriesRow, SeriesValueRow
+
+Key = TypeVar("Key")
+__all__ = [
+    "NO_SETTINGS",
+    "Limits",
+    "Relevance",
+    "Settings",
+    "Threshold",
+    "limits_of",
+    "limits_of_rows",
+    "metric_of_row",
+    "unmatched",
+    "without_effect",
+]
 
 _WILD = frozenset("*?[")
 EFFECTIVE: Mapping[str, Callable[[Metric], bool]] = {
@@ -50,14 +63,7 @@ def metric_of_row(row: SeriesRow | SeriesValueRow) -> Metric:
     return metric_of(row.metric, unit=row.unit, dtype=dtype)
 
 
-def limits_of(
-    thresholds: Sequence[Threshold],
-    *,
-    benchmark: str,
-    metric: str,
-    parameters: Iterable[ParameterValue],
-    least_change: float,
-) -> Limits:
+def limits_of(thresholds: Sequence[Threshold], row: SeriesRow | SeriesValueRow, *, least_change: float) -> Limits:
     """Return the limits of a series: each from the most specific threshold that has one, else `least_change`.
 
     More specific is what has more patterns without wildcards, then more patterns other than `*`, then more letters;
@@ -65,7 +71,7 @@ def limits_of(
     """
     if not thresholds:
         return Limits(least_change=least_change)
-    named = {"benchmark": benchmark, "provider": contender_of(parameters), "metric": metric}
+    named = _named(row)
     found = sorted((one for one in thresholds if _is_match(one, named)), key=_specificity)
     changes = [one.least_change for one in found if one.least_change is not None]
     tolerances = [one.tolerance for one in found if one.tolerance is not None]
@@ -78,33 +84,28 @@ def limits_of(
 
 
 def limits_of_rows(
-    rows: Mapping[int, SeriesValueRow], thresholds: Sequence[Threshold], least_change: float
-) -> dict[int, Limits]:
-    """Return the limits of each series, asked once for all that the patterns of a threshold do not tell apart."""
+    rows: Mapping[Key, SeriesRow | SeriesValueRow], thresholds: Sequence[Threshold], least_change: float
+) -> dict[Key, Limits]:
+    """Return the limits of each series or value, asked once for all that no pattern tells apart."""
     if not thresholds:
         return dict.fromkeys(rows, Limits(least_change=least_change))
-    alike: dict[tuple[str, str, str | None], Limits] = {}
+    alike: dict[tuple[str | None, ...], Limits] = {}
     found = {}
     for key, row in rows.items():
-        name = row.benchmark, row.metric, contender_of(row.parameters)
+        name = tuple(_named(row).values())
         if name not in alike:
-            benchmark, metric, _ = name
-            alike[name] = limits_of(
-                thresholds, benchmark=benchmark, metric=metric, parameters=row.parameters, least_change=least_change
-            )
+            alike[name] = limits_of(thresholds, row, least_change=least_change)
         found[key] = alike[name]
     return found
 
 
-def unmatched(
-    thresholds: Iterable[Threshold], series: Iterable[tuple[str, str, Sequence[ParameterValue]]]
-) -> list[Threshold]:
-    """Return the thresholds that match none of `series`: benchmark, metric and parameters of each."""
+def unmatched(thresholds: Iterable[Threshold], series: Iterable[SeriesRow | SeriesValueRow]) -> list[Threshold]:
+    """Return the thresholds that match none of `series`."""
     left = list(thresholds)
-    for benchmark, metric, parameters in series:
+    for row in series:
         if not left:
             break
-        named = {"benchmark": benchmark, "provider": contender_of(parameters), "metric": metric}
+        named = _named(row)
         left = [one for one in left if not _is_match(one, named)]
     return left
 
@@ -122,11 +123,21 @@ def without_effect(
         if not left:
             break
         metric = metric_of_row(row)
-        named = {"benchmark": row.benchmark, "provider": contender_of(row.parameters), "metric": row.metric}
+        named = _named(row)
         found = {(one, key) for one, key in left if _is_match(one, named)}
         matched |= found
         left = [pair for pair in left if pair not in found or not EFFECTIVE[pair[1]](metric)]
     return [pair for pair in left if pair in matched]
+
+
+def _named(row: SeriesRow | SeriesValueRow) -> dict[str, str | None]:
+    """Return what the patterns are matched with, in the order of PATTERNS."""
+    return {
+        "project": row.project,
+        "benchmark": row.benchmark,
+        "provider": contender_of(row.parameters),
+        "metric": row.metric,
+    }
 
 
 def _is_match(threshold: Threshold, named: dict[str, str | None]) -> bool:

@@ -51,7 +51,6 @@ __all__ = [
     "exit_code",
     "in_question",
     "judge",
-    "metric_of_row",
     "with_known",
 ]
 

@@ -94,3 +94,21 @@ def test_an_empty_folder_is_served_and_ended_without_a_trace(tmp_path):
             process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == fusebench.ExitCode.FINE
     assert list(temporary.iterdir()) == []
+
+
+def test_the_settings_that_pages_judge_by_are_told_and_so_is_what_does_nothing(monkeypatch, tmp_path, journals, capsys):
+    journals.write_journals(tmp_path / "data", journals.history(2))
+    monkeypatch.chdir(tmp_path)
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[[tool.fusebench.threshold]]\nbenchmark = 'mlpp'\nleast_change = 0.2\n")
+    monkeypatch.setattr("dashboard.command.serve", lambda *_, **__: None)
+    assert run(monkeypatch, "data", "--port", 0) == 0
+    told = capsys.readouterr()
+    assert f"Changes are judged by [tool.fusebench] in {project}." in told.out
+    assert "threshold 1 (benchmark mlpp) matches no series here" in told.err
+    project.write_text("[tool.other]\n")
+    assert run(monkeypatch, "data", "--port", 0) == 0
+    assert "judged by" not in capsys.readouterr().out
+    project.write_text("[tool.fusebench]\nleastchange = 1\n")
+    assert run(monkeypatch, "data", "--port", 0) == fusebench.ExitCode.WRONG_USAGE
+    assert "`leastchange` is no key here" in capsys.readouterr().err

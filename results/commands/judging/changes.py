@@ -96,7 +96,8 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="changes") as tell_unjudged:
         selection, settings = selection_of_series(where), chosen_settings(settings_path)
-        least = least_change if least_change is not None else settings.least_change
+        relevance = settings.relevance(LEAST_CHANGE)
+        least = relevance["least_change"] if least_change is None else least_change
         with open_store(db, mode=OpenMode.READ) as store:
             if not projects(store):
                 return nothing_judged(EMPTY_STORE, tell_unjudged)
@@ -108,7 +109,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             found = [
                 changes_of_place(
                     table,
-                    least_change=LEAST_CHANGE if least is None else least,
+                    least_change=least,
                     thresholds=settings.thresholds,
                     controls=controls,
                     known=known,
@@ -129,7 +130,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             write_reports(files, printed, lambda each: report(report_format=each))
             echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
             if not controls:  # they are of this command alone
-                is_usual = least in {None, LEAST_CHANGE} and not settings.thresholds
+                is_usual = least == LEAST_CHANGE and not settings.thresholds
                 places = {(table.project, table.machine, table.environment) for table in tables} if is_usual else ()
                 keep_judged(
                     store,

@@ -125,8 +125,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
 def _judged(store: Store, commits: tuple[str, str], settings: Settings) -> Judgement:
     """Judge all series, as `fusebench gate` does."""
     base, head = commits
-    least = LEAST_RELEVANT_CHANGE if settings.least_change is None else settings.least_change
-    return judged_commits(store, base=base, head=head, least_change=least, thresholds=settings.thresholds)
+    return judged_commits(store, base=base, head=head, **settings.relevance(LEAST_RELEVANT_CHANGE))
 
 
 def _without(judgement: Judgement, by_rounds: Sequence[Judgement]) -> Judgement:

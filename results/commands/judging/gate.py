@@ -88,7 +88,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="gate") as tell_unjudged:
         settings, selection = chosen_settings(settings_path), selection_of_series(where)
-        least = least_change if least_change is not None else settings.least_change
+        relevance = settings.relevance(LEAST_RELEVANT_CHANGE)
         with open_store(db, mode=OpenMode.READ) as store:
             try:
                 base_commit, head_commit = commit_of(store, base), commit_of(store, head)
@@ -103,8 +103,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 after,
                 base=base_commit,
                 head=head_commit,
-                least_change=LEAST_RELEVANT_CHANGE if least is None else least,
-                thresholds=settings.thresholds,
+                least_change=relevance["least_change"] if least_change is None else least_change,
+                thresholds=relevance["thresholds"],
             )
             if whole.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
                 tell_unmatched(settings, (verdict.head for verdict in whole.verdicts))

@@ -9,7 +9,7 @@ import click
 
 from results.commands.echo import echo
 from results.commands.options import NumberRange
-from results.files.settings import settings_from_file, settings_of
+from results.files.settings import PATTERNS, settings_from_file, settings_of
 from results.judgement.thresholds import unmatched, without_effect
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def tell_unmatched(settings: Settings, series: Iterable[SeriesRow | SeriesValueR
     if not settings.thresholds:
         return
     rows = list(series)
-    for threshold in unmatched(settings.thresholds, ((one.benchmark, one.metric, one.parameters) for one in rows)):
+    for threshold in unmatched(settings.thresholds, rows):
         echo(f"{settings.path}: threshold {threshold.place} ({_in_words(threshold)}) matches no series here.", err=True)
     for threshold, key in without_effect(settings.thresholds, rows):
         echo(
@@ -60,5 +60,5 @@ _OF_NONE = {
 
 
 def _in_words(threshold: Threshold) -> str:
-    patterns = {name: getattr(threshold, name) for name in ("benchmark", "provider", "metric")}
+    patterns = {name: getattr(threshold, name) for name in PATTERNS}
     return ", ".join(f"{name} {pattern}" for name, pattern in patterns.items() if pattern != "*") or "everything"

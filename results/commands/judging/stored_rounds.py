@@ -34,8 +34,7 @@ def judged_runs(  # noqa: PLR0913 - two commits, two runs, and how to judge them
         head=commits[1],
         base_run=runs[0],
         head_run=runs[1],
-        least_change=LEAST_CHANGE if settings.least_change is None else settings.least_change,
-        thresholds=settings.thresholds,
+        **settings.relevance(LEAST_CHANGE),
         q=q,
         is_one_stack=is_one_stack,
     )

@@ -21,7 +21,7 @@ from results.judgement.changes.newest import BASELINE
 from results.judgement.changes.surfaces import Member, findings_from, timeline_of
 from results.judgement.comparison.relevant_changes import differs
 from results.judgement.sides import is_control, surface_of
-from results.judgement.thresholds import Limits, limits_of, metric_of_row
+from results.judgement.thresholds import limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
 from results.rows import count_unordered
 
@@ -99,7 +99,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
 
     metrics = {row: metric_of_row(one) for row, one in enumerate(table.series)}
     judged = {row: metric for row, metric in metrics.items() if metric.role is Role.JUDGED}
-    limits = {row: _limits(table.series[row], thresholds, least_change) for row in judged}
+    limits = {row: limits_of(thresholds, table.series[row], least_change=least_change) for row in judged}
     judged = {row: limits[row].applied_to(metric) for row, metric in judged.items()}
     timeline = timeline_of(table, known)
     noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
@@ -131,16 +131,6 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         n_short=sum(0 < n < LEAST_VALUES for n in lengths),
         n_unsuspected=sum(LEAST_VALUES <= n <= BASELINE for n in lengths),
         n_unordered=count_unordered((one.position, one.commit_date) for one in timeline.commits),
-    )
-
-
-def _limits(series: SeriesRow, thresholds: Sequence[Threshold], least_change: float) -> Limits:
-    return limits_of(
-        thresholds,
-        benchmark=series.benchmark,
-        metric=series.metric,
-        parameters=series.parameters,
-        least_change=least_change,
     )
 
 

@@ -171,7 +171,7 @@ class TestLimits:
             Threshold(benchmark="mlp", least_change=0.2, better=Direction.LOWER, place=3),
             Threshold(benchmark="linear", least_change=0.9, better=Direction.HIGHER, tolerance=0.9, place=4),
         ]
-        found = limits_of(thresholds, benchmark="mlp", metric="m", parameters=(), least_change=0.05)
+        found = limits_of(thresholds, row(1.0, metric="m"), least_change=0.05)
         assert found == Limits(least_change=0.2, tolerance=0.1, better=Direction.LOWER)
 
     def test_two_patterns_come_before_one_of_as_many_letters(self):
@@ -180,10 +180,7 @@ class TestLimits:
             Threshold(benchmark="m*", metric="laten*", least_change=0.1, place=1),
             Threshold(metric="latenc*", least_change=0.2, place=2),
         ]
-        assert (
-            limits_of(thresholds, benchmark="mlp", metric="latency_s", parameters=(), least_change=0).least_change
-            == 0.1
-        )
+        assert limits_of(thresholds, row(1.0), least_change=0).least_change == 0.1
 
     @pytest.mark.parametrize(
         ("limits", "metric", "expected"),
@@ -201,7 +198,7 @@ class TestLimits:
 
     def test_thresholds_without_a_series_are_named(self):
         used, idle = Threshold(benchmark="mlp", least_change=0.1), Threshold(benchmark="lin", least_change=0.1)
-        series = [("mlp", "m", ()), ("linear", "m", ())]
+        series = [row(1.0), row(1.0, benchmark="linear")]
         assert unmatched([used, idle], series) == [idle]
         assert unmatched([used], series) == []
         assert unmatched([idle], []) == [idle]

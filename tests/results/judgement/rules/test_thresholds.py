@@ -14,7 +14,6 @@ from results.files.settings import Settings, Threshold, settings_from_bytes, set
 from results.judgement.outcomes import Change, Outcome
 from results.judgement.thresholds import _specificity, limits_of
 from results.judgement.verdicts import exit_code, judge
-from results.rows import ParameterValue
 from tests.made_values import A, B, row
 
 CALM = [1.0, 1.002, 0.998]
@@ -24,11 +23,9 @@ def parsed(text):
     return settings_from_bytes(text.encode(), path="pyproject.toml")
 
 
-def limit(thresholds, *, benchmark="mlp", metric="latency_s", provider="fused", **others):
-    parameters = [ParameterValue(name="provider", value=provider)] if provider else []
-    parameters += [ParameterValue(name=name, value=value) for name, value in others.items()]
-    found = limits_of(thresholds, benchmark=benchmark, metric=metric, parameters=parameters, least_change=0.05)
-    return found.least_change
+def limit(thresholds, *, provider="fused", **others):
+    parameters = ({"provider": provider} if provider else {}) | others
+    return limits_of(thresholds, row(1.0, parameters=parameters), least_change=0.05).least_change
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text():
@@ -111,6 +108,8 @@ def test_the_nearest_project_above_counts(tmp_path):
         ([{"provider": "fused:packed"}], None),
         ([{"metric": "latency_[st]"}], 1),
         ([{"benchmark": "ML*"}], None),  # names have a case
+        ([{"project": "fuse*"}, {"project": "scipy", "benchmark": "mlp"}], 1),
+        ([{"benchmark": "m*"}, {"benchmark": "m*", "project": "fusebench"}], 2),
     ],
 )
 def test_the_most_specific_wins(patterns, expected):
