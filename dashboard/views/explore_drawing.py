@@ -74,10 +74,8 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
     if base is not None:
         divided, without = relative_to(view.chosen_lines, histories, base=base)
         if divided or not view.chosen_lines:
-            drawn, drawn_format = (
-                divided,
-                RelativeFormat(metric=view.choice.metric, unit=unit, better=better, base=base),
-            )
+            drawn = divided
+            drawn_format = RelativeFormat(metric=view.choice.metric, unit=unit, better=better, base=base)
         else:
             view = _without_base(view, f"No line has a value above 0 at {base[:8]}")
         if divided and without:

@@ -153,8 +153,8 @@ def rows(settings: Settings, *, rounds: int = ROUNDS) -> Iterator[Row]:
 
 def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, number: int) -> Iterator[Row]:
     with ExitStack() as stack:
-        # Entered first, left last: its threads end when the processes that they wait for do.
-        threads = stack.enter_context(ThreadPoolExecutor())
+        # Entered first, left last: its threads end when the processes that they wait for do. One for each of these.
+        threads = stack.enter_context(ThreadPoolExecutor(max_workers=1 + 2 * len(PROVIDERS)))
         ring = stack.enter_context(Ring())
 
         def started() -> WorkerProcess:

@@ -1,9 +1,12 @@
 """A provider's time in company, alone and by torch's Timer."""
 
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.ruler.checks import company
 from benchmarks.ruler.checks.company import AXES, OPERATION, PROVIDERS, ROWS_OF_ROUND, Case, Row, apart_from, report
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.timer_process import TimerProcess
@@ -11,6 +14,9 @@ from benchmarks.ruler.checks.turns import Ring
 from benchmarks.ruler.plan.axes import groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
 from benchmarks.ruler.plan.settings import Settings
+from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.worker.process import Answer
 
 
 def row(company_s, alone_s, timer_s, **changes):
@@ -108,6 +114,44 @@ def test_a_provider_without_a_time_fails_the_check():
 def test_as_many_rows_are_announced_as_are_measured():
     shapes = groups(AXES, operation=OPERATION, device=DeviceKind.CPU)
     assert len(shapes) * len(PROVIDERS) == ROWS_OF_ROUND
+
+
+def test_all_are_asked_at_once_so_that_they_can_take_turns(monkeypatch):
+    """Each waits for all the others, as in a ring; with too few threads some would be asked when others are done."""
+    all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=10)
+    settings = Settings(threads=1, is_uncommitted=True)
+
+    class Asked:
+        def __init__(self, *_, **__):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def start(self):
+            pass
+
+        def ask(self, request):
+            all_asked.wait()
+            found = json_from_value(TimingOutcome(state=State.OK, latency_s=1e-4))
+            outcomes = [{"event": "outcome", "contender": str(one), "outcome": found} for one in request.contenders]
+            return Answer(messages=tuple(outcomes), conditions={}, death=None)
+
+        def seconds(self, _):
+            all_asked.wait()
+            return 1e-4, 0.9e-4
+
+    monkeypatch.setattr(company, "WorkerProcess", Asked)
+    monkeypatch.setattr(company, "TimerProcess", Asked)
+    monkeypatch.setattr(
+        company, "scratch_speed", lambda *_, **__: SimpleNamespace(best_s={}, learn_from=lambda _: None)
+    )
+    found = list(company.rows(settings, rounds=1))
+    assert len(found) == ROWS_OF_ROUND
+    assert {(one.company_s, one.alone_s, one.timer_s, one.single_s) for one in found} == {(1e-4, 1e-4, 1e-4, 0.9e-4)}
 
 
 def timer(settings, provider, ring):
