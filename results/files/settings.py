@@ -58,10 +58,13 @@ class Settings:
     thresholds: tuple[Threshold, ...] = ()
     path: str | None = None
 
-    def relevance(self, usual: float) -> Relevance:
-        """Return what is relevant, as a judgement takes it; usual: least change where nothing is said of it."""
-        least_change = usual if self.least_change is None else self.least_change
-        return {"least_change": least_change, "thresholds": self.thresholds}
+    def relevance(self, usual: float, *, asked: float | None = None) -> Relevance:
+        """Return what is relevant, as a judgement takes it.
+
+        asked: least change that comes before the one here; usual: the one where neither is given.
+        """
+        given = self.least_change if asked is None else asked
+        return {"least_change": usual if given is None else given, "thresholds": self.thresholds}
 
 
 NO_SETTINGS = Settings()

@@ -113,7 +113,7 @@ def coverage_of_intervals() -> None:
     type=click.IntRange(min=1),
     default=company.ROUNDS,
     show_default=True,
-    help="How often, a minute or two each.",
+    help="How often, two or three minutes each.",
 )
 def company_of_rivals(*, rounds: int) -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""

@@ -27,7 +27,7 @@ from results.explanations import reasons_of
 from results.judgement.changes.control import LEAST_CONTROLS
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.from_histories import changes_of_place
-from results.judgement.thresholds import metric_of_row
+from results.judgement.thresholds import NO_SETTINGS, metric_of_row
 from results.metrics import Precision, Role
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
@@ -96,8 +96,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="changes") as tell_unjudged:
         selection, settings = selection_of_series(where), chosen_settings(settings_path)
-        relevance = settings.relevance(LEAST_CHANGE)
-        least = relevance["least_change"] if least_change is None else least_change
+        relevance = settings.relevance(LEAST_CHANGE, asked=least_change)
         with open_store(db, mode=OpenMode.READ) as store:
             if not projects(store):
                 return nothing_judged(EMPTY_STORE, tell_unjudged)
@@ -109,8 +108,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             found = [
                 changes_of_place(
                     table,
-                    least_change=least,
-                    thresholds=settings.thresholds,
+                    **relevance,
                     controls=controls,
                     known=known,
                     only=asked,
@@ -130,7 +128,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             write_reports(files, printed, lambda each: report(report_format=each))
             echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
             if not controls:  # they are of this command alone
-                is_usual = least == LEAST_CHANGE and not settings.thresholds
+                is_usual = relevance == NO_SETTINGS.relevance(LEAST_CHANGE)
                 places = {(table.project, table.machine, table.environment) for table in tables} if is_usual else ()
                 keep_judged(
                     store,

@@ -88,7 +88,6 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="gate") as tell_unjudged:
         settings, selection = chosen_settings(settings_path), selection_of_series(where)
-        relevance = settings.relevance(LEAST_RELEVANT_CHANGE)
         with open_store(db, mode=OpenMode.READ) as store:
             try:
                 base_commit, head_commit = commit_of(store, base), commit_of(store, head)
@@ -103,8 +102,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 after,
                 base=base_commit,
                 head=head_commit,
-                least_change=relevance["least_change"] if least_change is None else least_change,
-                thresholds=relevance["thresholds"],
+                **settings.relevance(LEAST_RELEVANT_CHANGE, asked=least_change),
             )
             if whole.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
                 tell_unmatched(settings, (verdict.head for verdict in whole.verdicts))

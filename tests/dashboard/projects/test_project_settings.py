@@ -61,7 +61,7 @@ def explored(store, **chosen):
     return explore_drawing_of(store, query="?" + urlencode({"benchmark": THROUGHPUT, **chosen}), waits=True)
 
 
-def test_a_throughput_that_fell_is_a_regression_on_every_page(store):
+def test_a_throughput_that_fell_is_a_regression_in_regressions_and_explore(store):
     create_app(store, settings=WITH_HIGHER)
     assert turns(store)[THROUGHPUT] is Turn.SLOWER
     drawing = explored(store)
