@@ -4,7 +4,10 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals plotly-bundle measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits bench-real-aa gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench test test-slow test-exhaustive test-wheel fleet-test mutation check kernels-report version-matrix \
+	dashboard gate measurements readme-outputs screenshots history-picture article-page claims plotly-bundle models \
+	history history-check rivals self-check bench-store bench-dashboard bench-judgement bench-two-commits bench-real-aa \
+	bench-fleet gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean help
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -152,7 +155,7 @@ gpu-half-hour:  ## all that three calls on a rented GPU need, in device/; device
 gpu-half-hour-dry-run: setup  ## the three calls on this CPU, each killed once and resumed on a bare copy; DRY_PYTHON=the machine's Python
 	$(BIN)/python tools/half_hour_dry_run.py --python $(or $(DRY_PYTHON),$(BIN)/python)
 
-setup: .venv/installed
+setup: .venv/installed  ## the environment of everything else, in .venv
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -160,3 +163,6 @@ setup: .venv/installed
 
 clean:  ## what make created; measurements under results/data/local stay
 	rm -rf .venv build dist .asv env .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+help:  ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 24

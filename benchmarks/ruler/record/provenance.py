@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
+from benchmarks.ruler.plan.printable import printable
 from benchmarks.ruler.plan.settings import ROOT
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def _head(settings: Settings) -> Commit:
     head = commit_from_git("HEAD")
     if begun is None or head.hash == begun:
         return head
+    if not _HASH.fullmatch(begun):
+        raise UnknownCommit(f"FUSEBENCH_COMMIT={printable(begun)} is no commit: a full hash of 40 hex digits is needed")
     if settings.is_uncommitted:
         return commit_from_git(begun)
     raise UncommittedChanges(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
-from benchmarks.ruler.record.provenance import without_foreign_repository
+from benchmarks.ruler.record.provenance import machine_name, without_foreign_repository
 from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
 from benchmarks.ruler.worker.process import python_path
 
@@ -134,10 +134,18 @@ def name_machine(machine: str, *, output: int) -> None:
     # asv asks who this machine is the first time; the answer is what the system says, under our name.
     known = Path.home() / ".asv-machine.json"
     try:
-        if machine in json.loads(known.read_text(encoding="utf-8")):
-            return
+        names = json.loads(known.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        pass
+        names = ()
+    if machine in names:
+        return
+    if not names and machine != (usual := machine_name(Settings())):
+        # asv takes the only machine it knows to be this one: a name for one run would become every later run's.
+        _describe_machine(usual, known=known, output=output)
+    _describe_machine(machine, known=known, output=output)
+
+
+def _describe_machine(machine: str, *, known: Path, output: int) -> None:
     described = subprocess.run(
         [sys.executable, "-m", "asv", "machine", "--yes", "--machine", machine],
         cwd=ROOT,

@@ -50,6 +50,14 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
     if plan.device is DeviceKind.CPU and missing and plan.threads > (usable := usable_cpus()):
         shared = f"{plan.threads} share {count_of(usable, 'processor')}, and wait for each other at every call"
         console.print(f"[yellow]threads[/yellow]  {shared}; FUSEBENCH_THREADS={usable} does not", soft_wrap=True)
+    batches = {shape.batch for shape, _ in points}
+    if untraced := [batch for batch in settings.traced_batches if int(batch) not in batches]:
+        there = ", ".join(map(str, sorted(batches)))
+        console.print(
+            f"[yellow]traces[/yellow]   no point of {', '.join(untraced)} rows, of which FUSEBENCH_TRACES asks for "
+            f"traces; there are points of {there}",
+            soft_wrap=True,
+        )
     n_recorded = len(points) - len(missing)
     recorded = f", {n_recorded} recorded already" if n_recorded else ""
     duration = f"; about {text_from_seconds(seconds)}" if missing else ""
@@ -68,20 +76,22 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Setting
     Interference is shown next to each number, by `fusebench show`.
     """
     timings = sweep.recorded.timings
-    outcomes = [
-        (f"{contender}, {shape.label()}", timings[shape, contender].outcome)
-        for shape, contender in sweep.points()
-        if (shape, contender) in timings
-    ]
-    failed = [(name, outcome) for name, outcome in outcomes if outcome.state in FAILURES]
-    absent = {outcome.reason for _, outcome in outcomes if outcome.state is State.UNAVAILABLE}
+    outcomes = [(point, timings[point].outcome) for point in sweep.points() if point in timings]
+    failed = [(point, outcome) for point, outcome in outcomes if outcome.state in FAILURES]
+    absent: dict[str, set[str]] = {}
+    for (_, contender), outcome in outcomes:
+        if outcome.state is State.UNAVAILABLE and outcome.reason:
+            absent.setdefault(outcome.reason, set()).add(str(contender))
     n_missing = sum(len(group.contenders) for group in sweep.untimed())
-    for reason in sorted(filter(None, absent)):
-        console.print(f"[yellow]unavailable:[/yellow] {escape(reason)}", soft_wrap=True)
+    for reason, contenders in sorted(absent.items()):
+        console.print(
+            f"[yellow]unavailable:[/yellow] {', '.join(sorted(contenders))}: {escape(reason)}", soft_wrap=True
+        )
     if told := _as_expected(sweep):
         console.print(told, soft_wrap=True, markup=False)
-    for name, outcome in failed:
-        console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
+    for (shape, contender), outcome in failed:
+        told = f"{contender}, {shape.label()}: {escape(str(outcome.reason))}"
+        console.print(f"[red]{outcome.state}:[/red] {told}", soft_wrap=True)
     status = end.status if end else 0
     if n_missing and is_time_up(settings) and not status:
         left = f"{count_of(n_missing, 'point')} {'is' if n_missing == 1 else 'are'} left for the next run"

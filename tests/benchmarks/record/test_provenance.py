@@ -47,6 +47,13 @@ def test_where_git_knows_better_a_hash_that_is_not_head_is_refused(monkeypatch):
         measured_commit(settings_from_environment({"FUSEBENCH_COMMIT": HASH}))
 
 
+@pytest.mark.parametrize("said", ["main", HASH[:8], "zzz"])
+def test_where_git_knows_better_a_commit_that_is_no_hash_is_not_told_as_a_head_that_moved(monkeypatch, said):
+    monkeypatch.setattr(provenance, "is_editable", lambda: True)
+    with pytest.raises(UnknownCommit, match=f"FUSEBENCH_COMMIT={said} is no commit: a full hash of 40 hex digits"):
+        measured_commit(settings_from_environment({"FUSEBENCH_COMMIT": said}))
+
+
 @pytest.mark.parametrize("begun", [None, "c0ffee00" + 32 * "0", "facade00" + 32 * "0"])
 def test_an_installed_commit_that_is_not_the_one_the_run_began_with_is_not_filed_under_it(monkeypatch, begun):
     # A process of asv's runs in another folder, where a relative PYTHONPATH finds other kernels.

@@ -135,6 +135,20 @@ def test_a_run_without_ceilings_announces_no_time_for_them(sweep, tmp_path, monk
     assert "days" in console.file.getvalue()
 
 
+def test_traces_that_no_point_can_give_are_told_before_it_is_measured(sweep, tmp_path):
+    batches = sorted({shape.batch for shape, _ in sweep.points()})
+
+    def told(*traced):
+        console = Console(file=io.StringIO(), width=200)
+        announce(console, sweep, Settings(data_dir=tmp_path, traced_batches=tuple(map(str, traced))))
+        return [line for line in console.file.getvalue().splitlines() if line.startswith("traces")]
+
+    assert told() == told(batches[0]) == []
+    (line,) = told(batches[0], 31, 77)
+    assert "no point of 31, 77 rows" in line
+    assert line.endswith(f"there are points of {', '.join(map(str, batches))}")
+
+
 def test_ceilings_count_as_soon_as_they_are_known(sweep):
     slow = replace(CEILINGS, matmul_flop_per_s={"float32": 1e6}, vector_instruction_per_s=1e6)
     known = []

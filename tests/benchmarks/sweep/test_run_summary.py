@@ -69,7 +69,7 @@ def test_what_failed_is_named_with_its_reason_whatever_brackets_it_holds(summed_
 
 def test_what_is_unavailable_is_said_and_is_no_failure(summed_up):
     code, said = summed_up(TimingOutcome(state=State.UNAVAILABLE, reason="needs sm_80"))
-    assert (code, said.strip()) == (ExitCode.FINE, "unavailable: needs sm_80")
+    assert (code, said.strip()) == (ExitCode.FINE, "unavailable: fused: needs sm_80")
 
 
 def test_points_that_were_not_measured_fail_with_what_asv_said(summed_up):
