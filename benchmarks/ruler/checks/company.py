@@ -1,37 +1,33 @@
 """Is a provider's time its own? In company, alone, and by torch's Timer in a fresh process, at the same shapes.
 
-All of these take turns of some hundredths of a second, since a shared machine is another one a second later; and all of
-it several times in fresh processes, since it matters where a process happens to lie in memory.
+All of these take turns of some hundredths of a second, since a shared machine is another one a second later, and each
+turn is compared with the nearest one of another; and all of it several times in fresh processes, since it matters where
+a process happens to lie in memory.
 """
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from statistics import fmean, median, stdev
+from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.ruler.checks.conclusion import DISTURBED, concluded, first_cause
+from benchmarks.ruler.checks.company_report import Row
 from benchmarks.ruler.checks.scratch import scratch_speed
-from benchmarks.ruler.checks.timer_process import TimerProcess
+from benchmarks.ruler.checks.timer_process import TimerProcess, TimerTurn
 from benchmarks.ruler.checks.turns import Ring
 from benchmarks.ruler.checks.worker_in_turns import CHUNK_S
-from benchmarks.ruler.measure.statistics import students_t
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
-from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.machine_speed import MachineSpeed
@@ -40,107 +36,27 @@ PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
 ROUNDS = 7
-N_TURNS = 10
+SAMPLED_S = 12.0
+"""Time of everyone's turns together at a shape, in a round."""
+
 ROWS_OF_ROUND = len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
-UNSURE = "the rounds lie too far apart to tell"
-# Below so many seconds a call is short, and so much may lie between clocks.
-_SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
-_LEAST_ROUNDS = 2
+# In so many of some forty turns nothing else may have taken the machine's time; nearest ones are some 0.1 s apart.
+_LEAST_PAIRS, _MOST_BETWEEN_S = 20, 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """A provider at a shape, once: seconds of a call in company, alone and by torch's Timer, all in turns.
+class TurnTime(NamedTuple):
+    """Seconds of a call in a turn that ended at `at_s`, by the clock that all processes share."""
 
-    timer_s: on inputs that rotate as those of the others do; single_s: on one input, over and over.
-    taken: what else took the machine's time in company or alone, or None. A provider that failed has no times and a
-    `failure`.
-    """
-
-    provider: str
-    shape: str
-    company_s: float = math.nan
-    alone_s: float = math.nan
-    timer_s: float = math.nan
-    single_s: float = math.nan
-    taken: str | None = None
-    failure: str | None = None
+    at_s: float
+    call_s: float
 
 
-class Apart(NamedTuple):
-    """How far the time in company lies above another, as a part of it, and its 95 % interval over the rounds."""
+class Timed(NamedTuple):
+    """A contender's outcome, its times in the turns in which nothing else took the machine's time, and what did."""
 
-    middle: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """Write it as `+1.2 % (-0.4 to +2.9)`; without an interval from a single round."""
-        if math.isinf(self.high):
-            return signed_percent(self.middle)
-        low, high = (signed_percent(end).removesuffix(" %") for end in (self.low, self.high))
-        return f"{signed_percent(self.middle)} ({low} to {high})"
-
-
-def apart_from(ratios: Sequence[float]) -> Apart:
-    """Return how far ratios lie above 1: their geometric mean, with Student's interval of their logarithms."""
-    logs = [math.log(ratio) for ratio in ratios]
-    mean = fmean(logs)
-    if len(logs) < _LEAST_ROUNDS:
-        return Apart(math.expm1(mean), -1.0, math.inf)
-    half = students_t(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    return Apart(math.expm1(mean), math.expm1(mean - half), math.expm1(mean + half))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A provider at a shape in all rounds; those count in which nothing else took the machine's time."""
-
-    rounds: tuple[Row, ...]
-
-    @property
-    def counted(self) -> tuple[Row, ...]:
-        """Rounds in which nothing else took the machine's time."""
-        return tuple(row for row in self.rounds if row.failure is None and row.taken is None)
-
-    @property
-    def failure(self) -> str | None:
-        """Return why there is no time in some round, or None."""
-        return next((row.failure for row in self.rounds if row.failure is not None), None)
-
-    @property
-    def company_s(self) -> float:
-        """Seconds of a call in company."""
-        return median(row.company_s for row in self._shown)
-
-    @property
-    def apart(self) -> tuple[Apart, Apart]:
-        """How far that lies above the time alone, and above the Timer's where inputs rotate."""
-        return (
-            apart_from([row.company_s / row.alone_s for row in self._shown]),
-            apart_from([row.company_s / row.timer_s for row in self._shown]),
-        )
-
-    @property
-    def apart_from_single(self) -> Apart:
-        """How far it lies above the Timer's on a single input, which rotation is no part of."""
-        return apart_from([row.company_s / row.single_s for row in self._shown])
-
-    @property
-    def limit(self) -> float:
-        """How far they may lie apart."""
-        return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
-
-    @property
-    def is_within(self) -> bool | None:
-        """Whether company, Timer and solitude agree: their whole intervals; None where one reaches over the limit."""
-        if any(one.low > self.limit or one.high < -self.limit for one in self.apart):
-            return False
-        return True if all(-self.limit <= one.low and one.high <= self.limit for one in self.apart) else None
-
-    @property
-    def _shown(self) -> tuple[Row, ...]:
-        return self.counted or self.rounds
+    outcome: TimingOutcome
+    turns: tuple[TurnTime, ...]
+    taken: str | None
 
 
 def rows(settings: Settings, *, rounds: int = ROUNDS) -> Iterator[Row]:
@@ -155,7 +71,7 @@ def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, num
     with ExitStack() as stack:
         # Entered first, left last: its threads end when the processes that they wait for do. One for each of these.
         threads = stack.enter_context(ThreadPoolExecutor(max_workers=1 + 2 * len(PROVIDERS)))
-        ring = stack.enter_context(Ring())
+        ring = stack.enter_context(Ring(n_first=1 + 2 * len(PROVIDERS)))
 
         def started() -> WorkerProcess:
             command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
@@ -174,14 +90,14 @@ def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, num
         if number == 0:
             speed.learn_from(in_company)
         timers = {
-            name: stack.enter_context(TimerProcess(settings, name, ring=ring.path, n_turns=N_TURNS, turn_s=CHUNK_S))
+            name: stack.enter_context(TimerProcess(settings, name, ring=ring.path, for_s=SAMPLED_S, turn_s=CHUNK_S))
             for name in PROVIDERS
         }
         for shape in shapes:
             asked = {name: _request(shape, (name,), speed, number) for name in PROVIDERS}
             together = threads.submit(_measured, in_company, _request(shape, PROVIDERS, speed, number))
             each = {name: threads.submit(_measured, alone[name], asked[name]) for name in PROVIDERS}
-            timed = {name: threads.submit(timers[name].seconds, shape) for name in PROVIDERS}
+            timed = {name: threads.submit(timers[name].turns, shape) for name in PROVIDERS}
             for name in PROVIDERS:
                 yield _row(name, shape, together.result()[name], each[name].result()[name], timed[name].result())
 
@@ -191,90 +107,62 @@ def _request(shape: Shape, providers: Sequence[str], speed: MachineSpeed, number
         task=Task.TIME,
         shape=shape,
         contenders=tuple(contender_from_name(name) for name in providers),
-        budget_s=N_TURNS * CHUNK_S,
+        budget_s=SAMPLED_S,
         is_first_visit=number == 0,
         best_probe_s=speed.best_s,
     )
 
 
-def _measured(worker: WorkerProcess, request: Request) -> dict[str, TimingOutcome]:
+def _measured(worker: WorkerProcess, request: Request) -> dict[str, Timed]:
     answer = worker.ask(request)
     found = {
         message["contender"]: value_from_json(TimingOutcome, message["outcome"])
         for message in answer.messages
         if message["event"] == "outcome"
     }
-    if answer.death is None:
-        return found
-    lost = TimingOutcome(state=answer.death.state, reason=answer.death.reason)
-    return {str(contender): lost for contender in request.contenders} | found
+    if answer.death is not None:
+        lost = TimingOutcome(state=answer.death.state, reason=answer.death.reason)
+        found = {str(contender): lost for contender in request.contenders} | found
+    turns = [message for message in answer.messages if message["event"] == "turn"]
+    return {
+        name: Timed(
+            outcome=outcome,
+            turns=tuple(
+                TurnTime(turn["at_s"], turn["sample_s"][name] / outcome.calls_per_sample)
+                for turn in turns
+                if outcome.calls_per_sample and turn["taken"] is None and name in turn["sample_s"]
+            ),
+            taken=next((turn["taken"] for turn in turns if turn["taken"] is not None), None),
+        )
+        for name, outcome in found.items()
+    }
 
 
-def _row(
-    provider: str, shape: Shape, in_company: TimingOutcome, alone: TimingOutcome, timers_s: tuple[float, float] | None
-) -> Row:
+def _row(provider: str, shape: Shape, in_company: Timed, alone: Timed, of_timer: Sequence[TimerTurn] | None) -> Row:
     named = Row(provider=provider, shape=shape.label())
-    failed = next((one for one in (in_company, alone) if one.state is not State.OK), None)
+    outcomes = in_company.outcome, alone.outcome
+    failed = next((one for one in outcomes if one.state is not State.OK), None)
     if failed is not None:
         return replace(named, failure=f"{failed.state}: {failed.reason}")
-    if in_company.latency_s is None or alone.latency_s is None or timers_s is None:
+    if not of_timer or in_company.outcome.latency_s is None:
         return replace(named, failure="it could not be built for torch's Timer")
-    return replace(
-        named,
-        company_s=in_company.latency_s,
-        alone_s=alone.latency_s,
-        timer_s=timers_s[0],
-        single_s=timers_s[1],
-        taken=next((one.disturbed for one in (in_company, alone) if disturbs_ratios(one.disturbed)), None),
-    )
-
-
-def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
-    """Return the lines of a table, and whether all three ways agree wherever nothing else took the machine's time.
-
-    A case fails whose interval lies wholly beyond the limit, and counts as within if all of it lies there; one that
-    reaches over the limit tells neither, and is not counted.
-    """
-    lines = [
-        f"{'provider':14} {'shape':44} {'company':>10} {'over alone':>26} {'over Timer':>26} {'over it, one input':>26}"
-    ]
-    rounds: dict[tuple[str, str], list[Row]] = {}
-    for row in found:
-        rounds.setdefault((row.provider, row.shape), []).append(row)
-    cases = {key: Case(rounds=tuple(some)) for key, some in rounds.items()}
-    for (provider, shape), case in cases.items():
-        if case.failure is not None:
-            lines.append(f"{provider:14} {shape:44} {case.failure}")
-            continue
-        alone, timer, single = map(str, (*case.apart, case.apart_from_single))
-        lines.append(
-            f"{provider:14} {shape:44} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26} {single:>26}  "
-            f"{_verdict_on(case)}"
+    named = replace(named, company_s=in_company.outcome.latency_s)
+    ratios = [
+        ratios_beside(in_company.turns, others)
+        for others in (
+            alone.turns,
+            [TurnTime(turn.at_s, turn.rotating_s) for turn in of_timer],
+            [TurnTime(turn.at_s, turn.single_s) for turn in of_timer],
         )
-    timed = {key: case for key, case in cases.items() if case.failure is None}
-    for provider in dict.fromkeys(provider for provider, _ in timed):
-        of_all = [case for (name, _), case in timed.items() if name == provider and case.counted]
-        if len(of_all) >= _LEAST_ROUNDS:
-            middles = zip(*((*case.apart, case.apart_from_single) for case in of_all), strict=True)
-            columns = (f"{apart_from([1 + one.middle for one in column])!s:>26}" for column in middles)
-            lines.append(f"{provider:14} {f'{len(of_all)} shapes':44} {'':10} {' '.join(columns)}")
-    counted = [case for case in timed.values() if case.counted]
-    judged = [case.is_within for case in counted if case.is_within is not None]
-    n_failed = len(cases) - len(timed)
-    words = f"{sum(judged)} of {len(judged)} within 3 % of both (5 % below 20 µs)"
-    if n_failed:
-        words += f"; {n_failed} have no time"
-    return lines, concluded(
-        words,
-        holds=all(judged) and not n_failed,
-        n_counted=len(judged) + n_failed,
-        not_counted={DISTURBED: len(timed) - len(counted), UNSURE: len(counted) - len(judged)},
-    )
+    ]
+    if (n_pairs := min(map(len, ratios))) < _LEAST_PAIRS:
+        said = in_company.taken or alone.taken or "the processes did not take turns together"
+        return replace(named, taken=f"{n_pairs} turns lie beside others that nothing disturbed; {said}")
+    over_alone, over_timer, over_single = map(median, ratios)
+    return replace(named, over_alone=over_alone, over_timer=over_timer, over_single=over_single)
 
 
-def _verdict_on(case: Case) -> str:
-    if not case.counted:
-        return f"not counted: {first_cause(case.rounds[-1].taken or '')}"
-    words = {True: "within", False: f"beyond {percent(case.limit)}", None: "cannot be told"}[case.is_within]
-    left = f", {len(case.counted)} of {len(case.rounds)} rounds counted"
-    return words + (left if len(case.counted) < len(case.rounds) else "")
+def ratios_beside(turns: Sequence[TurnTime], others: Sequence[TurnTime]) -> list[float]:
+    """Return of each of `turns` its time over that of the nearest in time of `others`, unless that is far away."""
+    nearest = [(turn, min(others, key=lambda other: abs(other.at_s - turn.at_s))) for turn in turns if others]
+    return [one.call_s / other.call_s for one, other in nearest if abs(one.at_s - other.at_s) <= _MOST_BETWEEN_S]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from benchmarks.ruler.checks import cheats, company, coverage, floors, planted
+from benchmarks.ruler.checks import cheats, company, company_report, coverage, floors, planted
 from benchmarks.ruler.checks.conclusion import exit_code, first_cause
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.measure.conditions import shared_cache_bytes
@@ -113,7 +113,7 @@ def coverage_of_intervals() -> None:
     type=click.IntRange(min=1),
     default=company.ROUNDS,
     show_default=True,
-    help="How often, two or three minutes each.",
+    help="How often, three or four minutes each.",
 )
 def company_of_rivals(*, rounds: int) -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
@@ -125,7 +125,7 @@ def company_of_rivals(*, rounds: int) -> None:
         ) as rows,
     ):
         found = list(rows)
-    _tell(*company.report(found))
+    _tell(*company_report.report(found))
 
 
 def _tell(lines: Sequence[str], *conclusions: Conclusion) -> NoReturn:

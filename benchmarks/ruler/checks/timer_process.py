@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.record.codec import json_from_value
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
 
-# A process of its own per provider, with the allocator that ours have: a shape on each line of stdin; on stdout the
-# seconds of a call of it, the medians over all turns, on inputs that rotate as a worker's do, and on a single one.
+# A process of its own per provider, with the allocator that ours have: a shape on each line of stdin; on stdout, of
+# each turn, its moment and the seconds of a call, medians, on inputs that rotate as a worker's do and on a single one.
 _TIMER = """
 import json, sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import monotonic, perf_counter
 import torch
 from torch.utils.benchmark import Timer
 from benchmarks.ruler.checks.turns import Turn
@@ -44,7 +44,7 @@ from benchmarks.ruler.worker.parent_death import end_with_parent
 end_with_parent()
 contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
 n_inputs = 1024  # more than there are: all take turns
-turn, n_turns, turn_s = Turn(Path(sys.argv[4])), int(sys.argv[5]), float(sys.argv[6])
+turn, for_s, turn_s = Turn(Path(sys.argv[4])), float(sys.argv[5]), float(sys.argv[6])
 torch.set_num_threads(threads)
 with suppress(AllocatorNotSet):
     set_allocator(Allocator(sys.argv[3]))
@@ -75,24 +75,37 @@ def times_of_turn(timer):
 for line in sys.stdin:
     with turn:
         timers = timers_of(line)  # built without inference_mode: what is packed must be no inference tensor
-        times = [[] for _ in timers or ()]
-        for number in range(n_turns if timers else 0):
+        turn.pass_on()  # until all have built what they time
+        turns, end = [], monotonic() + for_s
+        while timers and monotonic() < end:
             turn.pass_on()
             with torch.inference_mode():
-                for of_timer, timer in list(zip(times, timers))[:: 1 if number % 2 else -1]:
-                    of_timer.extend(times_of_turn(timer))
-    print(json.dumps([median(of_timer) for of_timer in times] or None), flush=True)
+                order = list(enumerate(timers))[:: 1 if len(turns) % 2 else -1]
+                found = {which: median(times_of_turn(timer)) for which, timer in order}
+            turns.append([monotonic(), found[0], found[1]])
+    print(json.dumps(turns or None), flush=True)
 """
 
 
-class TimerProcess:
-    """A process that times one provider by torch's Timer, shape by shape, in `n_turns` turns of `turn_s` in a ring."""
+class TimerTurn(NamedTuple):
+    """A turn of torch's Timer: its end, by the clock that all processes share, and the seconds of a call in it.
 
-    def __init__(self, settings: Settings, provider: str, *, ring: Path, n_turns: int, turn_s: float) -> None:
+    rotating_s: on inputs that rotate; single_s: on one input, over and over.
+    """
+
+    at_s: float
+    rotating_s: float
+    single_s: float
+
+
+class TimerProcess:
+    """A process that times a provider by torch's Timer, each shape for `for_s`, in turns of `turn_s` in a ring."""
+
+    def __init__(self, settings: Settings, provider: str, *, ring: Path, for_s: float, turn_s: float) -> None:
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-c", _TIMER, provider, str(settings.threads), settings.allocator),
-                *(str(ring), str(n_turns), str(turn_s)),
+                *(str(ring), str(for_s), str(turn_s)),
             ],
             env=environment_from_settings(settings) | {"PYTHONPATH": python_path()},
             cwd=ROOT,
@@ -110,8 +123,8 @@ class TimerProcess:
         self._process.kill()
         self._process.communicate()
 
-    def seconds(self, shape: Shape) -> tuple[float, float] | None:
-        """Return the seconds of a call at `shape`, on inputs that rotate and on a single one; None: no such call.
+    def turns(self, shape: Shape) -> tuple[TimerTurn, ...] | None:
+        """Return its turns with a call at `shape`; None: there is no such call.
 
         Raises: RuntimeError if it has died.
         """
@@ -122,5 +135,5 @@ class TimerProcess:
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"torch's Timer ended with exit code {self._process.wait()}; what it said is above")
-        found: list[float] | None = json.loads(answer)
-        return None if found is None else (found[0], found[1])
+        found: list[list[float]] | None = json.loads(answer)
+        return None if found is None else tuple(TimerTurn(*turn) for turn in found)

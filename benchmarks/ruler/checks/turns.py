@@ -49,9 +49,13 @@ class Turn:
 
 
 class Ring:
-    """Giver of turns, one after the other in the order in which processes joined, at the path of a socket."""
+    """Giver of turns, one after the other in the order in which processes joined, at the path of a socket.
 
-    def __init__(self) -> None:
+    n_first: so many must have joined an empty ring before any of them has its turn.
+    """
+
+    def __init__(self, *, n_first: int = 1) -> None:
+        self._n_first = n_first
         self._folder = tempfile.TemporaryDirectory(prefix="fusebench-turns-")
         self.path = Path(self._folder.name) / "ring"
         self._listener = socket.socket(socket.AF_UNIX)
@@ -86,8 +90,9 @@ class Ring:
                     self._members.pop(next_one).close()
 
     def _admit(self) -> None:
-        """Admit whoever wants to join; wait for the first one where the ring is empty."""
-        while select.select([self._listener], [], [], 0 if self._members else None)[0]:
+        """Admit whoever wants to join; wait for the first ones where the ring is empty."""
+        n_awaited = 0 if self._members else self._n_first
+        while len(self._members) < n_awaited or select.select([self._listener], [], [], 0)[0]:
             self._members.append(self._listener.accept()[0])
 
 

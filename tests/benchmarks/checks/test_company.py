@@ -1,15 +1,24 @@
 """A provider's time in company, alone and by torch's Timer."""
 
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.ruler.checks import company
-from benchmarks.ruler.checks.company import AXES, OPERATION, PROVIDERS, ROWS_OF_ROUND, Case, Row, apart_from, report
+from benchmarks.ruler.checks.company import (
+    AXES,
+    OPERATION,
+    PROVIDERS,
+    ROWS_OF_ROUND,
+    TurnTime,
+    ratios_beside,
+)
+from benchmarks.ruler.checks.company_report import Case, Row, apart_from, report
 from benchmarks.ruler.checks.conclusion import Kind
-from benchmarks.ruler.checks.timer_process import TimerProcess
+from benchmarks.ruler.checks.timer_process import TimerProcess, TimerTurn
 from benchmarks.ruler.checks.turns import Ring
 from benchmarks.ruler.plan.axes import groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
@@ -20,8 +29,9 @@ from benchmarks.ruler.worker.process import Answer
 
 
 def row(company_s, alone_s, timer_s, **changes):
-    named = Row(provider="eager", shape="mlp", company_s=company_s, alone_s=alone_s, timer_s=timer_s, single_s=timer_s)
-    return replace(named, **changes)
+    over_timer = company_s / timer_s
+    ratios = {"over_alone": company_s / alone_s, "over_timer": over_timer, "over_single": over_timer}
+    return replace(Row(provider="eager", shape="mlp", company_s=company_s, **ratios), **changes)
 
 
 def often(*times, **changes):
@@ -116,46 +126,106 @@ def test_as_many_rows_are_announced_as_are_measured():
     assert len(shapes) * len(PROVIDERS) == ROWS_OF_ROUND
 
 
-def test_all_are_asked_at_once_so_that_they_can_take_turns(monkeypatch):
-    """Each waits for all the others, as in a ring; with too few threads some would be asked when others are done."""
-    all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=10)
-    settings = Settings(threads=1, is_uncommitted=True)
+def test_a_turn_is_compared_with_the_nearest_of_the_others_and_with_none_that_is_far_away():
+    others = [TurnTime(10.0, 1.0), TurnTime(20.0, 2.0)]
+    turns = [TurnTime(9.6, 3.0), TurnTime(10.3, 4.0), TurnTime(15.0, 5.0), TurnTime(20.4, 6.0), TurnTime(20.6, 7.0)]
+    assert ratios_beside(turns, others) == [3.0, 4.0, 3.0]
+    assert ratios_beside(turns, []) == []
+    assert ratios_beside([], others) == []
 
-    class Asked:
-        def __init__(self, *_, **__):
-            pass
 
-        def __enter__(self):
-            return self
+@pytest.fixture
+def rows_of(monkeypatch):
+    """Rows of a round whose processes have the given turns: moments, and seconds of a call by process."""
 
-        def __exit__(self, *_):
-            pass
+    def measured(moments, times_of_turn, *, calls_per_sample=8):
+        """times_of_turn: of a moment's index, in company, alone (None: taken), by the Timer and by it on one input."""
+        # Each waits for all the others, as in a ring; with too few threads some would be asked when others are done.
+        all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=10)
+        times = [times_of_turn(i) for i in range(len(moments))]
 
-        def start(self):
-            pass
+        class Asked:
+            def __init__(self, *_, **__):
+                pass
 
-        def ask(self, request):
-            all_asked.wait()
-            found = json_from_value(TimingOutcome(state=State.OK, latency_s=1e-4))
-            outcomes = [{"event": "outcome", "contender": str(one), "outcome": found} for one in request.contenders]
-            return Answer(messages=tuple(outcomes), conditions={}, death=None)
+            def __enter__(self):
+                return self
 
-        def seconds(self, _):
-            all_asked.wait()
-            return 1e-4, 0.9e-4
+            def __exit__(self, *_):
+                pass
 
-    monkeypatch.setattr(company, "WorkerProcess", Asked)
-    monkeypatch.setattr(company, "TimerProcess", Asked)
-    monkeypatch.setattr(
-        company, "scratch_speed", lambda *_, **__: SimpleNamespace(best_s={}, learn_from=lambda _: None)
-    )
-    found = list(company.rows(settings, rounds=1))
-    assert len(found) == ROWS_OF_ROUND
-    assert {(one.company_s, one.alone_s, one.timer_s, one.single_s) for one in found} == {(1e-4, 1e-4, 1e-4, 0.9e-4)}
+            def start(self):
+                pass
+
+            def ask(self, request):
+                all_asked.wait()
+                which = 0 if len(request.contenders) > 1 else 1
+                found = TimingOutcome(state=State.OK, latency_s=1e-4, calls_per_sample=calls_per_sample)
+                turns = [
+                    {
+                        "event": "turn",
+                        "at_s": at,
+                        "sample_s": {str(one): (time[which] or 1.0) * calls_per_sample for one in request.contenders},
+                        "taken": WAITED if time[which] is None else None,
+                    }
+                    for at, time in zip(moments, times, strict=True)
+                ]
+                outcomes = [
+                    {"event": "outcome", "contender": str(one), "outcome": json_from_value(found)}
+                    for one in request.contenders
+                ]
+                return Answer(messages=(*turns, *outcomes), conditions={}, death=None)
+
+            def turns(self, _):
+                all_asked.wait()
+                return tuple(TimerTurn(at, *time[2:]) for at, time in zip(moments, times, strict=True))
+
+        monkeypatch.setattr(company, "WorkerProcess", Asked)
+        monkeypatch.setattr(company, "TimerProcess", Asked)
+        monkeypatch.setattr(
+            company, "scratch_speed", lambda *_, **__: SimpleNamespace(best_s={}, learn_from=lambda _: None)
+        )
+        found = list(company.rows(Settings(threads=1, is_uncommitted=True), rounds=1))
+        assert len(found) == ROWS_OF_ROUND
+        return found
+
+    return measured
+
+
+MOMENTS = [0.24 * i for i in range(40)]
+
+
+def test_what_a_machine_does_for_seconds_it_does_to_all_and_tells_nothing(rows_of):
+    def times_of_turn(i):
+        slow = 1.5 if 17 <= i < 33 else 1.0
+        return 1.02e-4 * slow, 1e-4 * slow, 1.03e-4 * slow, 0.9e-4 * slow
+
+    for one in rows_of(MOMENTS, times_of_turn):
+        assert one.over_alone == pytest.approx(1.02)
+        assert one.over_timer == pytest.approx(1.02 / 1.03)
+        assert one.over_single == pytest.approx(1.02 / 0.9)
+        assert (one.taken, one.failure) == (None, None)
+
+
+def test_turns_that_were_disturbed_on_one_side_do_not_count_and_too_few_make_no_round(rows_of):
+    def undisturbed(n):
+        return lambda i: (1e-4, 1e-4 if i < n else None, 1e-4, 1e-4)
+
+    far = [2.0 * i for i in range(40)]
+    assert {one.taken for one in rows_of(far, undisturbed(20))} == {None}
+    assert {one.taken for one in rows_of(far, undisturbed(19))} == {
+        f"19 turns lie beside others that nothing disturbed; {WAITED}"
+    }
+
+
+def test_processes_that_did_not_take_turns_are_told_to_have_not(rows_of):
+    found = rows_of([2.0 * i for i in range(19)], lambda _: (1e-4,) * 4)
+    (taken,) = {one.taken for one in found}
+    assert taken == "19 turns lie beside others that nothing disturbed; the processes did not take turns together"
 
 
 def timer(settings, provider, ring):
-    return TimerProcess(settings, provider, ring=ring.path, n_turns=3, turn_s=0.01)
+    return TimerProcess(settings, provider, ring=ring.path, for_s=0.2, turn_s=0.01)
 
 
 def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shape):
@@ -166,9 +236,13 @@ def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shap
         timer(settings, "fused:packed", ring) as packed,
         timer(settings, "fused-single", ring) as unavailable,
     ):
-        found = [packed.seconds(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
-        assert all(0 < each < 0.1 for both in found for each in both)
-        assert unavailable.seconds(shape) is None
+        found = [packed.turns(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
+        assert all(found)
+        assert all(0 < each < 0.1 for turns in found for turn in turns for each in (turn.rotating_s, turn.single_s))
+        moments = [turn.at_s for turns in found for turn in turns]
+        assert moments == sorted(moments)
+        assert 0 <= time.monotonic() - moments[-1] < 60
+        assert unavailable.turns(shape) is None
 
 
 def test_a_timer_that_died_is_said_to_have(shape):
@@ -177,4 +251,4 @@ def test_a_timer_that_died_is_said_to_have(shape):
         dead._process.wait()
         for _ in range(2):
             with pytest.raises(RuntimeError, match="ended with exit code -9"):
-                dead.seconds(shape)
+                dead.turns(shape)

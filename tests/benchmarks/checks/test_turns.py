@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -71,18 +72,41 @@ def test_a_ring_that_nobody_joins_ends():
         pass
 
 
+def test_nobody_has_a_turn_before_all_who_are_awaited_have_joined():
+    def join(ring):
+        with Turn(ring.path):
+            pass
+
+    with Ring(n_first=3) as ring, ThreadPoolExecutor() as threads:
+        for _ in range(2):  # a ring that all have left awaits all again
+            first = [threads.submit(join, ring) for _ in range(2)]
+            time.sleep(0.1)
+            assert not any(each.done() for each in first)
+            for each in [*first, threads.submit(join, ring)]:
+                each.result(timeout=10)
+
+
 @pytest.mark.slow
-def test_workers_in_turns_measure_as_others_do_and_until_their_budget_is_used(ring, shape):
-    command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
-    request = Request(task=Task.TIME, shape=shape, contenders=(contender_from_name("eager"),), budget_s=4 * CHUNK_S)
-    with (
-        WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command) as one,
-        WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command) as other,
-        ThreadPoolExecutor() as threads,
-    ):
-        for asked in [threads.submit(worker.ask, request) for worker in (one, other)]:
+def test_workers_in_turns_measure_as_others_do_and_until_their_time_is_up(shape):
+    request = Request(task=Task.TIME, shape=shape, contenders=(contender_from_name("eager"),), budget_s=20 * CHUNK_S)
+    with ExitStack() as stack:
+        ring = stack.enter_context(Ring(n_first=2))
+        command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
+        workers = [
+            stack.enter_context(WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command))
+            for _ in range(2)
+        ]
+        threads = stack.enter_context(ThreadPoolExecutor())
+        ends = []
+        for asked in [threads.submit(worker.ask, request) for worker in workers]:
             answer = asked.result(timeout=120)
             (message,) = [each for each in answer.messages if each["event"] == "outcome"]
             found = value_from_json(TimingOutcome, message["outcome"])
             assert (answer.death, found.state) == (None, State.OK)
-            assert sum(found.samples_s) * found.calls_per_sample > CHUNK_S
+            turns = [each for each in answer.messages if each["event"] == "turn"]
+            assert 5 <= len(turns) <= 20
+            ends.append([turn["at_s"] for turn in turns])
+            for turn in turns:
+                assert turn["sample_s"]["eager"] / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)
+        (one_start, *_, one_end), (other_start, *_, other_end) = ends
+        assert max(one_start, other_start) < min(one_end, other_end), "one after the other, and not in turns"
