@@ -7,6 +7,7 @@ a process happens to lie in memory.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -40,8 +41,9 @@ SAMPLED_S = 12.0
 """Time of everyone's turns together at a shape, in a round."""
 
 ROWS_OF_ROUND = len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
-# In so many of some forty turns nothing else may have taken the machine's time; nearest ones are some 0.1 s apart.
-_LEAST_PAIRS, _MOST_BETWEEN_S = 20, 0.5
+# In so many of some forty turns, fewer of long calls, nothing else may have taken the machine's time; nearest ones are
+# some 0.1 s apart.
+_LEAST_PAIRS, _MOST_BETWEEN_S = 10, 0.5
 
 
 class TurnTime(NamedTuple):
@@ -155,11 +157,12 @@ def _row(provider: str, shape: Shape, in_company: Timed, alone: Timed, of_timer:
             [TurnTime(turn.at_s, turn.single_s) for turn in of_timer],
         )
     ]
+    over_alone, over_timer, over_single = (median(some) if some else math.nan for some in ratios)
+    named = replace(named, over_alone=over_alone, over_timer=over_timer, over_single=over_single)
     if (n_pairs := min(map(len, ratios))) < _LEAST_PAIRS:
         said = in_company.taken or alone.taken or "the processes did not take turns together"
         return replace(named, taken=f"{n_pairs} turns lie beside others that nothing disturbed; {said}")
-    over_alone, over_timer, over_single = map(median, ratios)
-    return replace(named, over_alone=over_alone, over_timer=over_timer, over_single=over_single)
+    return named
 
 
 def ratios_beside(turns: Sequence[TurnTime], others: Sequence[TurnTime]) -> list[float]:

@@ -29,7 +29,7 @@ class Row:
     over_alone: as alone; over_timer: as by torch's Timer on inputs that rotate as those of the others do; over_single:
     as by it on one input, over and over. Each is the median over turns, of the time in one over that in the nearest
     other. taken: what else took the machine's time in so many turns that the others are too few, or None. A provider
-    that failed has no times and a `failure`.
+    that failed has no times and a `failure`; a ratio of which no turns lay beside each other is NaN.
     """
 
     provider: str
@@ -50,7 +50,9 @@ class Apart(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """Write it as `+1.2 % (-0.4 to +2.9)`; without an interval from a single round."""
+        """Write it as `+1.2 % (-0.4 to +2.9)`; without an interval from a single round, `?` from none."""
+        if math.isnan(self.middle):
+            return "?"
         if math.isinf(self.high):
             return signed_percent(self.middle)
         low, high = (signed_percent(end).removesuffix(" %") for end in (self.low, self.high))
@@ -58,8 +60,13 @@ class Apart(NamedTuple):
 
 
 def apart_from(ratios: Sequence[float]) -> Apart:
-    """Return how far ratios lie above 1: their geometric mean, with Student's interval of their logarithms."""
-    logs = [math.log(ratio) for ratio in ratios]
+    """Return how far ratios lie above 1: their geometric mean, with Student's interval of their logarithms.
+
+    Those that are NaN are none.
+    """
+    logs = [math.log(ratio) for ratio in ratios if not math.isnan(ratio)]
+    if not logs:
+        return Apart(math.nan, -1.0, math.inf)
     mean = fmean(logs)
     if len(logs) < _LEAST_ROUNDS:
         return Apart(math.expm1(mean), -1.0, math.inf)

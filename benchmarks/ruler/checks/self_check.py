@@ -118,13 +118,19 @@ def coverage_of_intervals() -> None:
 def company_of_rivals(*, rounds: int) -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
     n_rows = rounds * company.ROWS_OF_ROUND
+    found: list[company_report.Row] = []
     with (
         scratch_settings() as settings,
         click.progressbar(
             company.rows(settings, rounds=rounds), length=n_rows, label="company", file=sys.stderr
         ) as rows,
     ):
-        found = list(rows)
+        try:
+            for row in rows:
+                found.append(row)  # noqa: PERF402 - what was found is kept where the rest fails
+        except BaseException:
+            click.echo("\n".join(company_report.report(found)[0]))
+            raise
     _tell(*company_report.report(found))
 
 

@@ -32,7 +32,7 @@ import torch
 from torch.utils.benchmark import Timer
 from benchmarks.ruler.checks.turns import Turn
 from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
-from benchmarks.ruler.measure.timing import Policy, calls_per_sample
+from benchmarks.ruler.measure.timing import Policy, calls_per_sample, warming_calls
 from benchmarks.ruler.plan.points import Allocator, Shape, contender_from_name
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
@@ -63,11 +63,13 @@ def timers_of(line):
     with torch.inference_mode():
         for call in calls:
             call()
-    return [Timer("call()", globals={"call": call}, num_threads=threads) for call in calls]
+        timers = [Timer("call()", globals={"call": call}, num_threads=threads) for call in calls]
+        return [(timer, timer.timeit(20).mean) for timer in timers]
 
-def times_of_turn(timer):
+def times_of_turn(timer, call_s):
     # In blocks as long as a sample of ours: of noise that is skewed, longer ones hold more.
-    number = calls_per_sample(timer.timeit(20).mean, policy=Policy())
+    timer.timeit(warming_calls(call_s, policy=Policy()))
+    number = calls_per_sample(call_s, policy=Policy())
     end = perf_counter() + turn_s / 2
     while perf_counter() < end:
         yield timer.timeit(number).mean
@@ -81,7 +83,7 @@ for line in sys.stdin:
             turn.pass_on()
             with torch.inference_mode():
                 order = list(enumerate(timers))[:: 1 if len(turns) % 2 else -1]
-                found = {which: median(times_of_turn(timer)) for which, timer in order}
+                found = {which: median(times_of_turn(*timer)) for which, timer in order}
             turns.append([monotonic(), found[0], found[1]])
     print(json.dumps(turns or None), flush=True)
 """

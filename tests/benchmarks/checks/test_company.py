@@ -212,16 +212,24 @@ def test_turns_that_were_disturbed_on_one_side_do_not_count_and_too_few_make_no_
         return lambda i: (1e-4, 1e-4 if i < n else None, 1e-4, 1e-4)
 
     far = [2.0 * i for i in range(40)]
-    assert {one.taken for one in rows_of(far, undisturbed(20))} == {None}
-    assert {one.taken for one in rows_of(far, undisturbed(19))} == {
-        f"19 turns lie beside others that nothing disturbed; {WAITED}"
+    assert {one.taken for one in rows_of(far, undisturbed(10))} == {None}
+    assert {one.taken for one in rows_of(far, undisturbed(9))} == {
+        f"9 turns lie beside others that nothing disturbed; {WAITED}"
     }
 
 
+def test_a_case_of_which_no_turn_was_undisturbed_in_any_round_is_shown_without_a_ratio(rows_of):
+    found = rows_of(MOMENTS, lambda _: (1e-4, None, 1e-4, 1e-4))
+    lines, conclusion = report([*found, *found])
+    assert conclusion.kind is Kind.UNDECIDED
+    assert all(line.split("µs")[1].split()[0] == "?" for line in lines[1:])
+    assert len(lines) == 1 + ROWS_OF_ROUND
+
+
 def test_processes_that_did_not_take_turns_are_told_to_have_not(rows_of):
-    found = rows_of([2.0 * i for i in range(19)], lambda _: (1e-4,) * 4)
+    found = rows_of([2.0 * i for i in range(9)], lambda _: (1e-4,) * 4)
     (taken,) = {one.taken for one in found}
-    assert taken == "19 turns lie beside others that nothing disturbed; the processes did not take turns together"
+    assert taken == "9 turns lie beside others that nothing disturbed; the processes did not take turns together"
 
 
 def timer(settings, provider, ring):
