@@ -6,8 +6,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
-from benchmarks.ruler.checks import company
+from benchmarks.ruler.checks import company, self_check
 from benchmarks.ruler.checks.company import (
     AXES,
     OPERATION,
@@ -230,6 +231,20 @@ def test_processes_that_did_not_take_turns_are_told_to_have_not(rows_of):
     found = rows_of([2.0 * i for i in range(9)], lambda _: (1e-4,) * 4)
     (taken,) = {one.taken for one in found}
     assert taken == "9 turns lie beside others that nothing disturbed; the processes did not take turns together"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, RuntimeError])
+def test_rounds_that_were_measured_are_shown_where_the_check_ends_early(monkeypatch, end):
+    def rows(*_, **__):
+        yield from often(1e-4, 0.98e-4, 1e-4)
+        raise end
+
+    monkeypatch.setattr(company, "rows", rows)
+    ended = CliRunner().invoke(self_check.main, ["company"])
+    assert ended.exit_code != 0
+    assert "eager          mlp" in ended.stdout
+    assert "+2.0 % (" in ended.stdout
+    assert "pass" not in ended.stdout
 
 
 def timer(settings, provider, ring):
