@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.checks.conclusion import Conclusion
 
 UNSURE = "the rounds lie too far apart to tell"
+TOO_FEW = "a single round tells nothing (--rounds)"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
 _LEAST_ROUNDS = 2
@@ -156,6 +157,7 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
             lines.append(f"{provider:14} {f'{len(of_all)} shapes':44} {'':10} {' '.join(columns)}")
     counted = [case for case in timed.values() if case.counted]
     judged = [case.is_within for case in counted if case.is_within is not None]
+    n_single = sum(len(case.counted) < _LEAST_ROUNDS for case in counted)
     n_failed = len(cases) - len(timed)
     words = f"{sum(judged)} of {len(judged)} within 3 % of both (5 % below 20 µs)"
     if n_failed:
@@ -164,7 +166,11 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
         words,
         holds=all(judged) and not n_failed,
         n_counted=len(judged) + n_failed,
-        not_counted={DISTURBED: len(timed) - len(counted), UNSURE: len(counted) - len(judged)},
+        not_counted={
+            DISTURBED: len(timed) - len(counted),
+            TOO_FEW: n_single,
+            UNSURE: len(counted) - len(judged) - n_single,
+        },
     )
 
 

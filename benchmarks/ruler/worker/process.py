@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 _POLL_S = 0.2
-_LONGEST_START_S = 300.0
+LONGEST_START_S = 300.0
 # Processes that compile for inductor; each takes about a GB of memory.
 _MOST_COMPILERS = 12
 # What people, shells and service managers send; the kernel sends SIGKILL when memory runs out.
@@ -138,7 +138,7 @@ class WorkerProcess:
         self._current = CurrentContender(contender_fd)
         os.close(contender_fd)
         self._pending = b""
-        answer = self._listen(until="hello", limit_s=_LONGEST_START_S)
+        answer = self._listen(until="hello", limit_s=LONGEST_START_S)
         self.hello = answer.messages[-1] if answer.death is None else None
         return answer.death
 
@@ -152,7 +152,7 @@ class WorkerProcess:
 
     def ask_ceilings(self, request: CeilingsRequest) -> Answer:
         """Return the worker's answer with the machine's ceilings."""
-        return self._ask(json_from_value(request), limit_s=_LONGEST_START_S)
+        return self._ask(json_from_value(request), limit_s=LONGEST_START_S)
 
     def stop(self) -> None:
         """End the worker and all it started, at once."""
