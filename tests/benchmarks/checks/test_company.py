@@ -60,7 +60,7 @@ def test_three_ways_agree_within_3_percent_and_5_of_a_short_call(times, is_withi
 def test_a_single_round_or_ones_that_lie_apart_tell_nothing():
     assert Case(rounds=(row(1e-4, 1e-4, 1e-4),)).is_within is None
     assert (
-        "a single round tells nothing (--rounds), 1 of 1 cases not counted" in report([row(1e-4, 1e-4, 1e-4)])[1].words
+        "a single round that counts tells nothing, 1 of 1 cases not counted" in report([row(1e-4, 1e-4, 1e-4)])[1].words
     )
     scattered = [row(1e-4 * by, 1e-4, 1e-4) for by in (0.9, 1.1, 0.93, 1.07)]
     assert Case(rounds=tuple(scattered)).is_within is None
@@ -107,8 +107,13 @@ def test_rounds_in_which_others_took_the_machines_time_do_not_count():
 def test_what_all_shapes_of_a_provider_say_together_stands_below():
     shapes = [one for i in range(3) for one in often(1e-4, 1e-4, (1 + i / 100) * 1e-4, shape=f"batch {i}")]
     *_, last = report(shapes)[0]
-    assert last.startswith("eager          3 shapes")
+    assert last.startswith("eager          3 shapes ")
     assert "-1.0 % (" in last
+
+
+def test_columns_lie_below_their_heads_whatever_the_shapes_are_called():
+    head, *lines = report([*often(1e-4, 1e-4, 1e-4, shape="x" * 60), *often(2e-4, 1e-4, 1e-4)])[0]
+    assert {line.index(" µs") + 3 for line in lines[:2]} == {head.index("company") + len("company")}
 
 
 def test_a_round_without_a_time_fails_the_check():
