@@ -50,7 +50,7 @@ end_with_parent()
 contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
 n_inputs = 1024  # more than there are: all take turns
 give_sign = lambda: print(flush=True)
-turn, for_s, turn_s = Turn(sys.argv[4], waits=give_sign), float(sys.argv[5]), float(sys.argv[6])
+turn, for_s, turn_s = Turn(sys.argv[4], threads=threads, waits=give_sign), float(sys.argv[5]), float(sys.argv[6])
 watch = MachineWatch(Demand(threads=threads), probe=None)
 torch.set_num_threads(threads)
 with suppress(AllocatorNotSet):

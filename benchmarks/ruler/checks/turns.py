@@ -7,12 +7,16 @@ import secrets
 import select
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
+
+REST_S = 0.015
+"""Until idle threads sleep, in seconds: OpenMP's are awake for some ten milliseconds by default."""
 
 _TURN = b"."
 _SIGN_S = 5.0
@@ -22,11 +26,13 @@ _LOOK_S = 0.1
 class Turn:
     """A process' place in the ring, from entering to leaving the block; it has the turn except while it waits.
 
-    waits: called every few seconds of a wait, so that a process which waits is not taken for one that hangs.
+    waits: called every few seconds of a wait, so that a process which waits is not taken for one that hangs. threads:
+    that work in a turn; those of several look out for more work, each on a core, for some time after the last.
     """
 
-    def __init__(self, ring: str, *, waits: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, ring: str, *, threads: int = 1, waits: Callable[[], None] = lambda: None) -> None:
         self._ring = ring
+        self._rest_s = REST_S if threads > 1 else 0.0
         self._waits = waits
         self._socket: socket.socket | None = None
 
@@ -41,12 +47,14 @@ class Turn:
     def __exit__(self, *_: object) -> None:
         """Leave the ring."""
         if self._socket is not None:
+            time.sleep(self._rest_s)
             self._socket.close()
             self._socket = None
 
     def pass_on(self) -> None:
         """Let each other process of the ring have its turn; nothing outside of the block."""
         if self._socket is not None:
+            time.sleep(self._rest_s)
             self._socket.sendall(_TURN)
             self._wait(self._socket)
 

@@ -16,6 +16,8 @@ from statistics import median
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from benchmarks.ruler.checks.turns import Turn
 from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.worker.main import main as serve
@@ -61,7 +63,7 @@ class WorkerInTurns(Worker):
 
     def __init__(self, *, ring: str, **others: Any) -> None:  # noqa: ANN401 - what a worker is made of
         super().__init__(**others)
-        self._turn = Turn(ring, waits=lambda: self._send({"event": "waits"}))
+        self._turn = Turn(ring, threads=torch.get_num_threads(), waits=lambda: self._send({"event": "waits"}))
 
     def answer(self, request: Request) -> None:
         """Perform one request in turns with others."""

@@ -123,6 +123,15 @@ def test_whoever_waits_for_long_gives_signs_of_life(monkeypatch):
         waiting.result(timeout=10)
 
 
+@pytest.mark.parametrize(("threads", "rests"), [(1, False), (2, True)])
+def test_a_turn_of_several_threads_is_passed_on_when_they_sleep(ring, monkeypatch, threads, rests):
+    monkeypatch.setattr(turns, "REST_S", 0.2)
+    start = time.monotonic()
+    with Turn(ring.name, threads=threads) as turn:
+        turn.pass_on()
+    assert (time.monotonic() - start >= 0.4) is rests
+
+
 def test_a_ring_needs_no_folder_however_long_the_name_of_the_temporary_one(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 30)))
     with Ring() as ring, Turn(ring.name):
