@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from statistics import median
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_workers_in_turns_measure_as_others_do_and_until_their_time_is_up(shape)
             told = [each for each in answer.messages if each["event"] == "turn"]
             assert 5 <= len(told) <= 20
             ends.append([turn["at_s"] for turn in told])
-            for turn in told:
-                assert turn["sample_s"]["eager"] / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)
+            sample_s = median(turn["sample_s"]["eager"] for turn in told)
+            assert sample_s / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)
         (one_start, *_, one_end), (other_start, *_, other_end) = ends
         assert max(one_start, other_start) < min(one_end, other_end), "one after the other, and not in turns"
