@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.machine_speed import MachineSpeed
+    from benchmarks.ruler.worker.process import Answer
 
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
@@ -76,12 +77,13 @@ def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, num
         ring = stack.enter_context(Ring(n_first=1 + 2 * len(PROVIDERS)))
 
         def started() -> WorkerProcess:
-            command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
+            command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", ring.name)
             worker = stack.enter_context(
                 WorkerProcess(
                     device=DeviceKind.CPU,
                     threads=settings.threads,
                     point_limit_s=settings.point_limit_s,
+                    allocator=settings.allocator,
                     command=command,
                 )
             )
@@ -92,14 +94,29 @@ def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, num
         if number == 0:
             speed.learn_from(in_company)
         timers = {
-            name: stack.enter_context(TimerProcess(settings, name, ring=ring.path, for_s=SAMPLED_S, turn_s=CHUNK_S))
+            name: stack.enter_context(TimerProcess(settings, name, ring=ring.name, for_s=SAMPLED_S, turn_s=CHUNK_S))
             for name in PROVIDERS
         }
+
+        def measured(worker: WorkerProcess, request: Request) -> dict[str, Timed]:
+            answer = worker.ask(request)
+            if answer.death is not None:
+                ring.expect_one_less()
+            return _found(answer, request)
+
+        def timed_turns(timer: TimerProcess, shape: Shape) -> tuple[TimerTurn, ...] | None:
+            try:
+                return timer.turns(shape)
+            except RuntimeError:
+                ring.expect_one_less()
+                raise
+
         for shape in shapes:
+            ring.expect_all()
             asked = {name: _request(shape, (name,), speed, number) for name in PROVIDERS}
-            together = threads.submit(_measured, in_company, _request(shape, PROVIDERS, speed, number))
-            each = {name: threads.submit(_measured, alone[name], asked[name]) for name in PROVIDERS}
-            timed = {name: threads.submit(timers[name].turns, shape) for name in PROVIDERS}
+            together = threads.submit(measured, in_company, _request(shape, PROVIDERS, speed, number))
+            each = {name: threads.submit(measured, alone[name], asked[name]) for name in PROVIDERS}
+            timed = {name: threads.submit(timed_turns, timers[name], shape) for name in PROVIDERS}
             for name in PROVIDERS:
                 yield _row(name, shape, together.result()[name], each[name].result()[name], timed[name].result())
 
@@ -115,8 +132,7 @@ def _request(shape: Shape, providers: Sequence[str], speed: MachineSpeed, number
     )
 
 
-def _measured(worker: WorkerProcess, request: Request) -> dict[str, Timed]:
-    answer = worker.ask(request)
+def _found(answer: Answer, request: Request) -> dict[str, Timed]:
     found = {
         message["contender"]: value_from_json(TimingOutcome, message["outcome"])
         for message in answer.messages
@@ -153,15 +169,16 @@ def _row(provider: str, shape: Shape, in_company: Timed, alone: Timed, of_timer:
         ratios_beside(in_company.turns, others)
         for others in (
             alone.turns,
-            [TurnTime(turn.at_s, turn.rotating_s) for turn in of_timer],
-            [TurnTime(turn.at_s, turn.single_s) for turn in of_timer],
+            [TurnTime(turn.at_s, turn.rotating_s) for turn in of_timer if turn.taken is None],
+            [TurnTime(turn.at_s, turn.single_s) for turn in of_timer if turn.taken is None],
         )
     ]
     over_alone, over_timer, over_single = (median(some) if some else math.nan for some in ratios)
     named = replace(named, over_alone=over_alone, over_timer=over_timer, over_single=over_single)
     if (n_pairs := min(map(len, ratios))) < _LEAST_PAIRS:
-        said = in_company.taken or alone.taken or "the processes did not take turns together"
-        return replace(named, taken=f"{n_pairs} turns lie beside others that nothing disturbed; {said}")
+        of_timers = (turn.taken for turn in of_timer if turn.taken is not None)
+        said = in_company.taken or alone.taken or next(of_timers, "the processes did not take turns together")
+        return replace(named, taken=f"undisturbed turns side by side: {n_pairs}, not {_LEAST_PAIRS}: {said}")
     return named
 
 

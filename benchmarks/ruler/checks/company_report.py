@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.checks.conclusion import Conclusion
 
 UNSURE = "the rounds lie too far apart to tell"
+TOO_FEW = "a single round that counts tells nothing"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
 _LEAST_ROUNDS = 2
@@ -131,20 +132,20 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
     A case fails whose interval lies wholly beyond the limit, and counts as within if all of it lies there; one that
     reaches over the limit tells neither, and is not counted.
     """
-    lines = [
-        f"{'provider':14} {'shape':44} {'company':>10} {'over alone':>26} {'over Timer':>26} {'over it, one input':>26}"
-    ]
+    wide = max((len(row.shape) for row in found), default=0)
+    heads = "over alone", "over Timer", "over it, one input"
+    lines = [f"{'provider':14} {'shape':{wide}} {'company':>10} {' '.join(f'{head:>26}' for head in heads)}"]
     rounds: dict[tuple[str, str], list[Row]] = {}
     for row in found:
         rounds.setdefault((row.provider, row.shape), []).append(row)
     cases = {key: Case(rounds=tuple(some)) for key, some in rounds.items()}
     for (provider, shape), case in cases.items():
         if case.failure is not None:
-            lines.append(f"{provider:14} {shape:44} {case.failure}")
+            lines.append(f"{provider:14} {shape:{wide}} {case.failure}")
             continue
         alone, timer, single = map(str, (*case.apart, case.apart_from_single))
         lines.append(
-            f"{provider:14} {shape:44} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26} {single:>26}  "
+            f"{provider:14} {shape:{wide}} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26} {single:>26}  "
             f"{_verdict_on(case)}"
         )
     timed = {key: case for key, case in cases.items() if case.failure is None}
@@ -153,9 +154,10 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
         if len(of_all) >= _LEAST_ROUNDS:
             middles = zip(*((*case.apart, case.apart_from_single) for case in of_all), strict=True)
             columns = (f"{apart_from([1 + one.middle for one in column])!s:>26}" for column in middles)
-            lines.append(f"{provider:14} {f'{len(of_all)} shapes':44} {'':10} {' '.join(columns)}")
+            lines.append(f"{provider:14} {f'{len(of_all)} shapes':{wide}} {'':10} {' '.join(columns)}")
     counted = [case for case in timed.values() if case.counted]
     judged = [case.is_within for case in counted if case.is_within is not None]
+    n_single = sum(len(case.counted) < _LEAST_ROUNDS for case in counted)
     n_failed = len(cases) - len(timed)
     words = f"{sum(judged)} of {len(judged)} within 3 % of both (5 % below 20 µs)"
     if n_failed:
@@ -164,7 +166,11 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
         words,
         holds=all(judged) and not n_failed,
         n_counted=len(judged) + n_failed,
-        not_counted={DISTURBED: len(timed) - len(counted), UNSURE: len(counted) - len(judged)},
+        not_counted={
+            DISTURBED: len(timed) - len(counted),
+            TOO_FEW: n_single,
+            UNSURE: len(counted) - len(judged) - n_single,
+        },
     )
 
 

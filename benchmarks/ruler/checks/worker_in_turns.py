@@ -12,10 +12,11 @@ import math
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from statistics import median
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from benchmarks.ruler.checks.turns import Turn
 from benchmarks.ruler.record.part_speed import disturbs_ratios
@@ -60,9 +61,9 @@ class WatchInTurns:
 class WorkerInTurns(Worker):
     """Worker that has its place in a ring while it answers a request."""
 
-    def __init__(self, *, ring: Path, **others: Any) -> None:  # noqa: ANN401 - what a worker is made of
+    def __init__(self, *, ring: str, **others: Any) -> None:  # noqa: ANN401 - what a worker is made of
         super().__init__(**others)
-        self._turn = Turn(ring)
+        self._turn = Turn(ring, threads=torch.get_num_threads(), waits=lambda: self._send({"event": "waits"}))
 
     def answer(self, request: Request) -> None:
         """Perform one request in turns with others."""
@@ -93,7 +94,7 @@ class WorkerInTurns(Worker):
 def main() -> None:
     """Serve requests in turns with whoever else is in the ring."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ring", type=Path, required=True)
+    parser.add_argument("--ring", required=True)
     options, others = parser.parse_known_args()
     serve(others, make=partial(WorkerInTurns, ring=options.ring))
 

@@ -15,6 +15,12 @@ from benchmarks.ruler.measure.gpu import driver_version, gpu_state
 if TYPE_CHECKING:
     from benchmarks.ruler.record.lines import Scalar
 
+# What hypervisors name themselves in the firmware's tables, as maker or as product.
+_VIRTUAL = (
+    *("Amazon EC2", "Apple Virtualization", "BHYVE", "Google Compute Engine", "KVM", "OpenStack", "Parallels", "QEMU"),
+    *("VMW", "VMware", "Virtual Machine", "VirtualBox", "Xen"),
+)
+
 
 def device_name(device: torch.device) -> str:
     """Return the model name of the processor or GPU."""
@@ -107,8 +113,21 @@ def last_level_cache_bytes() -> int:
 
 def shared_cache_bytes() -> int | None:
     """Return the size of the CPU's largest cache in bytes where a hypervisor's other guests use it, too, or None."""
+    return last_level_cache_bytes() if _is_virtual() else None
+
+
+def _is_virtual() -> bool:
+    """Return whether a hypervisor lends this machine, as far as the system says so."""
     flags = next((line for line in _lines(Path("/proc/cpuinfo")) if line.startswith("flags")), "")
-    return last_level_cache_bytes() if "hypervisor" in flags.split() else None
+    if "hypervisor" in flags.split():
+        return True
+    # ARM's processors have no such flag: there the firmware tells, by a table of devices or by its maker's name.
+    if _lines(Path("/proc/device-tree/hypervisor/compatible")):
+        return True
+    dmi = Path("/sys/class/dmi/id")
+    made = [" ".join(_lines(dmi / name)).strip() for name in ("sys_vendor", "product_name")]
+    # Amazon's machines without a hypervisor have its name, too.
+    return not made[1].endswith(".metal") and any(name.startswith(_VIRTUAL) for name in made)
 
 
 def private_cache_bytes() -> int:

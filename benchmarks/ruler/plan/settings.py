@@ -28,6 +28,8 @@ _LOCK_FILE = Path("/tmp/fusebench-measuring.lock")  # noqa: S108 - opened withou
 
 
 _PREFIX = "FUSEBENCH_"
+# A system of files has 255 bytes for a name, of which `.json` and what a file is called while it is written take some.
+_LONGEST_NAME = 200
 # A letter missing, twice or wrong in a name of seven.
 _MISSPELT = 0.85
 # One where a file of axes has many, and the other way round; what else ends in -s is near enough.
@@ -206,6 +208,8 @@ def _folder_name(text: str) -> str:
     _text(text)
     if "/" in text or text in {".", ".."}:
         raise ValueError("a name without / is needed")
+    if len(text.encode()) > _LONGEST_NAME:
+        raise ValueError(f"a name of at most {_LONGEST_NAME} bytes is needed")
     return text
 
 

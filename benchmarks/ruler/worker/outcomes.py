@@ -36,8 +36,8 @@ def outcomes_of_group(
     """Return the outcome of every contender of `request`, and the conditions they were measured under.
 
     A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
-    measured beside it were measured together or not at all. The first time that a signal from outside ends the worker,
-    no contender is blamed.
+    measured beside it were measured together or not at all. The first time that a signal from outside ends or stops
+    the worker, no contender is blamed.
 
     blames_all: a worker that dies before any contender runs is the state of all; else raises: WorkerLost.
     """

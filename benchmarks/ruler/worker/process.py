@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _COMPILERS_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 _POLL_S = 0.2
-_LONGEST_START_S = 300.0
+LONGEST_START_S = 300.0
 # Processes that compile for inductor; each takes about a GB of memory.
 _MOST_COMPILERS = 12
 # What people, shells and service managers send; the kernel sends SIGKILL when memory runs out.
@@ -44,7 +44,7 @@ _SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT
 class Death:
     """End of a worker. contender_index: contender running when it died, if any, as an index into the request's.
 
-    from_outside: a signal that others send, so that the contender need not be the cause.
+    from_outside: ended or stopped by a signal that others send, so that the contender need not be the cause.
     """
 
     state: State
@@ -138,7 +138,7 @@ class WorkerProcess:
         self._current = CurrentContender(contender_fd)
         os.close(contender_fd)
         self._pending = b""
-        answer = self._listen(until="hello", limit_s=_LONGEST_START_S)
+        answer = self._listen(until="hello", limit_s=LONGEST_START_S)
         self.hello = answer.messages[-1] if answer.death is None else None
         return answer.death
 
@@ -152,7 +152,7 @@ class WorkerProcess:
 
     def ask_ceilings(self, request: CeilingsRequest) -> Answer:
         """Return the worker's answer with the machine's ceilings."""
-        return self._ask(json_from_value(request), limit_s=_LONGEST_START_S)
+        return self._ask(json_from_value(request), limit_s=LONGEST_START_S)
 
     def stop(self) -> None:
         """End the worker and all it started, at once."""
@@ -229,7 +229,8 @@ class WorkerProcess:
         if code is None and not hung:
             return None
         if code is None:
-            stopped = "was stopped by a signal, " if is_stopped(self._process.pid) else ""
+            was_stopped = is_stopped(self._process.pid)
+            stopped = "was stopped by a signal, " if was_stopped else ""
             # The start of a worker and the machine's ceilings have a limit of their own.
             setting = " (FUSEBENCH_POINT_LIMIT_S sets the limit)" if limit_s == self._point_limit_s else ""
             self.stop()
@@ -237,6 +238,7 @@ class WorkerProcess:
                 state=State.TIMED_OUT,
                 reason=f"{stopped}gave no sign for {limit_s:g} s and was killed{setting}",
                 contender_index=contender_index,
+                from_outside=was_stopped,
             )
         last_line = self._last_line()
         said = f": {last_line}" if last_line else ""

@@ -1,7 +1,6 @@
 """A provider's time in company, alone and by torch's Timer."""
 
 import threading
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,10 +18,9 @@ from benchmarks.ruler.checks.company import (
 )
 from benchmarks.ruler.checks.company_report import Case, Row, apart_from, report
 from benchmarks.ruler.checks.conclusion import Kind
-from benchmarks.ruler.checks.timer_process import TimerProcess, TimerTurn
-from benchmarks.ruler.checks.turns import Ring
+from benchmarks.ruler.checks.timer_process import TimerTurn
 from benchmarks.ruler.plan.axes import groups
-from benchmarks.ruler.plan.points import DeviceKind, Operation
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State, TimingOutcome
@@ -61,6 +59,9 @@ def test_three_ways_agree_within_3_percent_and_5_of_a_short_call(times, is_withi
 
 def test_a_single_round_or_ones_that_lie_apart_tell_nothing():
     assert Case(rounds=(row(1e-4, 1e-4, 1e-4),)).is_within is None
+    assert (
+        "a single round that counts tells nothing, 1 of 1 cases not counted" in report([row(1e-4, 1e-4, 1e-4)])[1].words
+    )
     scattered = [row(1e-4 * by, 1e-4, 1e-4) for by in (0.9, 1.1, 0.93, 1.07)]
     assert Case(rounds=tuple(scattered)).is_within is None
     lines, found = report([*often(1e-4, 1e-4, 1e-4), *(replace(one, shape="linear") for one in scattered)])
@@ -106,8 +107,13 @@ def test_rounds_in_which_others_took_the_machines_time_do_not_count():
 def test_what_all_shapes_of_a_provider_say_together_stands_below():
     shapes = [one for i in range(3) for one in often(1e-4, 1e-4, (1 + i / 100) * 1e-4, shape=f"batch {i}")]
     *_, last = report(shapes)[0]
-    assert last.startswith("eager          3 shapes")
+    assert last.startswith("eager          3 shapes ")
     assert "-1.0 % (" in last
+
+
+def test_columns_lie_below_their_heads_whatever_the_shapes_are_called():
+    head, *lines = report([*often(1e-4, 1e-4, 1e-4, shape="x" * 60), *often(2e-4, 1e-4, 1e-4)])[0]
+    assert {line.index(" µs") + 3 for line in lines[:2]} == {head.index("company") + len("company")}
 
 
 def test_a_round_without_a_time_fails_the_check():
@@ -140,14 +146,15 @@ def rows_of(monkeypatch):
     """Rows of a round whose processes have the given turns: moments, and seconds of a call by process."""
 
     def measured(moments, times_of_turn, *, calls_per_sample=8):
-        """times_of_turn: of a moment's index, in company, alone (None: taken), by the Timer and by it on one input."""
+        """times_of_turn: of a moment's index in company, alone (None: taken), by the Timer twice, and what took its."""
         # Each waits for all the others, as in a ring; with too few threads some would be asked when others are done.
         all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=10)
         times = [times_of_turn(i) for i in range(len(moments))]
+        allocators = []
 
         class Asked:
-            def __init__(self, *_, **__):
-                pass
+            def __init__(self, *_, allocator=None, **__):
+                allocators.append(allocator)
 
             def __enter__(self):
                 return self
@@ -186,7 +193,9 @@ def rows_of(monkeypatch):
         monkeypatch.setattr(
             company, "scratch_speed", lambda *_, **__: SimpleNamespace(best_s={}, learn_from=lambda _: None)
         )
-        found = list(company.rows(Settings(threads=1, is_uncommitted=True), rounds=1))
+        settings = Settings(threads=1, is_uncommitted=True, allocator=Allocator.RETURNING)
+        found = list(company.rows(settings, rounds=1))
+        assert allocators.count(Allocator.RETURNING) == 1 + len(PROVIDERS), "workers have the Timer's allocator"
         assert len(found) == ROWS_OF_ROUND
         return found
 
@@ -215,8 +224,17 @@ def test_turns_that_were_disturbed_on_one_side_do_not_count_and_too_few_make_no_
     far = [2.0 * i for i in range(40)]
     assert {one.taken for one in rows_of(far, undisturbed(10))} == {None}
     assert {one.taken for one in rows_of(far, undisturbed(9))} == {
-        f"9 turns lie beside others that nothing disturbed; {WAITED}"
+        f"undisturbed turns side by side: 9, not 10: {WAITED}"
     }
+
+
+def test_turns_of_the_timer_that_were_disturbed_do_not_count_either(rows_of):
+    def times_of_turn(i):
+        return (1e-4, 1e-4, 1e-4, 1e-4) if i < 9 else (1e-4, 1e-4, 3e-4, 3e-4, WAITED)
+
+    found = rows_of([2.0 * i for i in range(40)], times_of_turn)
+    assert {one.over_timer for one in found} == {1.0}
+    assert {one.taken for one in found} == {f"undisturbed turns side by side: 9, not 10: {WAITED}"}
 
 
 def test_a_case_of_which_no_turn_was_undisturbed_in_any_round_is_shown_without_a_ratio(rows_of):
@@ -230,7 +248,7 @@ def test_a_case_of_which_no_turn_was_undisturbed_in_any_round_is_shown_without_a
 def test_processes_that_did_not_take_turns_are_told_to_have_not(rows_of):
     found = rows_of([2.0 * i for i in range(9)], lambda _: (1e-4,) * 4)
     (taken,) = {one.taken for one in found}
-    assert taken == "9 turns lie beside others that nothing disturbed; the processes did not take turns together"
+    assert taken == "undisturbed turns side by side: 9, not 10: the processes did not take turns together"
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, RuntimeError])
@@ -245,33 +263,3 @@ def test_rounds_that_were_measured_are_shown_where_the_check_ends_early(monkeypa
     assert "eager          mlp" in ended.stdout
     assert "+2.0 % (" in ended.stdout
     assert "pass" not in ended.stdout
-
-
-def timer(settings, provider, ring):
-    return TimerProcess(settings, provider, ring=ring.path, for_s=0.2, turn_s=0.01)
-
-
-def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shape):
-    assert shape.operation is Operation.MLP
-    settings = Settings(threads=1, is_uncommitted=True)
-    with (
-        Ring() as ring,
-        timer(settings, "fused:packed", ring) as packed,
-        timer(settings, "fused-single", ring) as unavailable,
-    ):
-        found = [packed.turns(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
-        assert all(found)
-        assert all(0 < each < 0.1 for turns in found for turn in turns for each in (turn.rotating_s, turn.single_s))
-        moments = [turn.at_s for turns in found for turn in turns]
-        assert moments == sorted(moments)
-        assert 0 <= time.monotonic() - moments[-1] < 60
-        assert unavailable.turns(shape) is None
-
-
-def test_a_timer_that_died_is_said_to_have(shape):
-    with Ring() as ring, timer(Settings(threads=1, is_uncommitted=True), "eager", ring) as dead:
-        dead._process.kill()
-        dead._process.wait()
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match="ended with exit code -9"):
-                dead.turns(shape)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from statistics import median
 
 import pytest
 
+from benchmarks.ruler.checks import turns
 from benchmarks.ruler.checks.turns import Ring, Turn
 from benchmarks.ruler.checks.worker_in_turns import CHUNK_S
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
@@ -27,7 +31,7 @@ def test_one_works_at_a_time_and_all_in_turn(ring):
     log, at_work, most = [], set(), []
 
     def work(name):
-        with Turn(ring.path) as turn:
+        with Turn(ring.name) as turn:
             if name == "a":  # which has the first turn, and keeps it until the others wait for theirs
                 time.sleep(0.2)
             for _ in range(5):
@@ -47,16 +51,16 @@ def test_one_works_at_a_time_and_all_in_turn(ring):
 
 
 def test_a_member_that_leaves_with_the_turn_stops_nobody(ring):
-    with Turn(ring.path):
+    with Turn(ring.name):
         pass
-    with Turn(ring.path) as turn:
+    with Turn(ring.name) as turn:
         turn.pass_on()
         turn.pass_on()
 
 
 def test_whoever_waits_for_a_turn_of_a_ring_that_is_gone_is_told():
     with Ring() as ring:
-        turn = Turn(ring.path)
+        turn = Turn(ring.name)
         turn.__enter__()
     with pytest.raises(ConnectionError, match=r"whoever gives out the turns is gone|Broken pipe|reset"):
         turn.pass_on()
@@ -64,7 +68,7 @@ def test_whoever_waits_for_a_turn_of_a_ring_that_is_gone_is_told():
 
 
 def test_a_turn_outside_of_its_block_is_passed_on_to_nobody(ring):
-    Turn(ring.path).pass_on()
+    Turn(ring.name).pass_on()
 
 
 def test_a_ring_that_nobody_joins_ends():
@@ -74,7 +78,7 @@ def test_a_ring_that_nobody_joins_ends():
 
 def test_nobody_has_a_turn_before_all_who_are_awaited_have_joined():
     def join(ring):
-        with Turn(ring.path):
+        with Turn(ring.name):
             pass
 
     with Ring(n_first=3) as ring, ThreadPoolExecutor() as threads:
@@ -86,12 +90,61 @@ def test_nobody_has_a_turn_before_all_who_are_awaited_have_joined():
                 each.result(timeout=10)
 
 
+def test_one_that_died_before_it_joined_is_not_awaited_until_all_are_again():
+    def join(ring):
+        with Turn(ring.name):
+            pass
+
+    with Ring(n_first=2) as ring, ThreadPoolExecutor() as threads:
+        alone = threads.submit(join, ring)
+        time.sleep(0.05)
+        assert not alone.done()
+        ring.expect_one_less()
+        alone.result(timeout=10)
+        ring.expect_all()
+        both = [threads.submit(join, ring)]
+        time.sleep(0.3)
+        assert not both[0].done()
+        for each in [*both, threads.submit(join, ring)]:
+            each.result(timeout=10)
+
+
+def test_whoever_waits_for_long_gives_signs_of_life(monkeypatch):
+    monkeypatch.setattr(turns, "_SIGN_S", 0.01)
+    signs = threading.Semaphore(0)
+
+    def join(ring):
+        with Turn(ring.name, waits=signs.release):
+            pass
+
+    with Ring(n_first=2) as ring, ThreadPoolExecutor() as threads:
+        waiting = threads.submit(join, ring)
+        assert all(signs.acquire(timeout=10) for _ in range(3))
+        threads.submit(join, ring).result(timeout=10)
+        waiting.result(timeout=10)
+
+
+@pytest.mark.parametrize(("threads", "rests"), [(1, False), (2, True)])
+def test_a_turn_of_several_threads_is_passed_on_when_they_sleep(ring, monkeypatch, threads, rests):
+    monkeypatch.setattr(turns, "REST_S", 0.2)
+    start = time.monotonic()
+    with Turn(ring.name, threads=threads) as turn:
+        turn.pass_on()
+    assert (time.monotonic() - start >= 0.4) is rests
+
+
+def test_a_ring_needs_no_folder_however_long_the_name_of_the_temporary_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 30)))
+    with Ring() as ring, Turn(ring.name):
+        pass
+
+
 @pytest.mark.slow
 def test_workers_in_turns_measure_as_others_do_and_until_their_time_is_up(shape):
     request = Request(task=Task.TIME, shape=shape, contenders=(contender_from_name("eager"),), budget_s=20 * CHUNK_S)
     with ExitStack() as stack:
         ring = stack.enter_context(Ring(n_first=2))
-        command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", str(ring.path))
+        command = ("-m", "benchmarks.ruler.checks.worker_in_turns", "--ring", ring.name)
         workers = [
             stack.enter_context(WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60, command=command))
             for _ in range(2)
@@ -103,10 +156,10 @@ def test_workers_in_turns_measure_as_others_do_and_until_their_time_is_up(shape)
             (message,) = [each for each in answer.messages if each["event"] == "outcome"]
             found = value_from_json(TimingOutcome, message["outcome"])
             assert (answer.death, found.state) == (None, State.OK)
-            turns = [each for each in answer.messages if each["event"] == "turn"]
-            assert 5 <= len(turns) <= 20
-            ends.append([turn["at_s"] for turn in turns])
-            for turn in turns:
-                assert turn["sample_s"]["eager"] / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)
+            told = [each for each in answer.messages if each["event"] == "turn"]
+            assert 5 <= len(told) <= 20
+            ends.append([turn["at_s"] for turn in told])
+            sample_s = median(turn["sample_s"]["eager"] for turn in told)
+            assert sample_s / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)
         (one_start, *_, one_end), (other_start, *_, other_end) = ends
         assert max(one_start, other_start) < min(one_end, other_end), "one after the other, and not in turns"

@@ -84,6 +84,7 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
         ("FUSEBENCH_UNCOMMITTED", "yes", "choose from 0, 1"),
         ("FUSEBENCH_MACHINE", "../elsewhere", "without /"),
+        ("FUSEBENCH_MACHINE", "x" * 201, "at most 200 bytes"),
         ("FUSEBENCH_TRACES", "all", "whole numbers from 1 on"),
         ("FUSEBENCH_TRACES", "16,", "whole numbers from 1 on"),
     ],

@@ -53,9 +53,10 @@ def test_a_worker_that_says_nothing_for_long_is_told_of_and_what_limits_it_is_no
 
     monkeypatch.setattr(process.subprocess, "Popen", popen)
     monkeypatch.setattr(process, "LONG_SILENCE_S", 1.0)
-    monkeypatch.setattr(process, "_LONGEST_START_S", 2.0)
+    monkeypatch.setattr(process, "LONGEST_START_S", 2.0)
     with process.WorkerProcess(device=DeviceKind.CPU, threads=1, point_limit_s=60.0, say=said.append) as worker:
         death = worker.start()
+    assert death.from_outside is is_stopped, "no contender is blamed for it, the first time"
     assert death.reason == f"{'was stopped by a signal, ' if is_stopped else ''}gave no sign for 2 s and was killed"
     [told] = said
     assert ("kill -CONT" in told) is is_stopped
