@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,7 +18,7 @@ from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import KEYS as OF_OVERVIEW
 from dashboard.views.projects import PROJECT
-from dashboard.views.settings import judge_by
+from dashboard.views.settings import judge_by, judged_state
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
 from results.errors import LockedStore, ResultsError
@@ -63,7 +64,7 @@ def create_app(
 
     `hosts`: by whose names it is called; requests for others are refused. `credentials`: without them nobody is asked.
     `decisions`: file that acknowledgements are written to; None: nothing can be acknowledged.
-    `settings`: what the pages judge by.
+    `settings`: what the pages judge by; those of other apps over the same store do, too, from then on.
     """
     judge_by(settings, store=store)
     app = Dash(
@@ -83,7 +84,7 @@ def create_app(
         .replace("<footer>", "<div>")
         .replace("</footer>", "</div>")
     )
-    handle_requests(app, store, hosts=hosts, credentials=credentials)
+    handle_requests(app, store, hosts=hosts, credentials=credentials, state_now=partial(judged_state, store))
     app.server.before_request(moved_page)
     app.server.config[DECISIONS_KEY] = decisions
     for page in PAGES:

@@ -9,7 +9,7 @@ from results.judgement.thresholds import NO_SETTINGS, limits_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from results.judgement.thresholds import Relevance, Settings
     from results.metrics import Direction
@@ -20,13 +20,21 @@ _chosen: WeakKeyDictionary[Store, Settings] = WeakKeyDictionary()
 
 
 def judge_by(settings: Settings, *, store: Store) -> None:
-    """Have all pages over `store` judge by `settings`, as the commands do."""
+    """Have all pages over `store`, of whichever app, judge by `settings` from now on, as the commands do."""
     _chosen[store] = settings
 
 
 def settings_for(store: Store) -> Settings:
     """Return the settings that pages over `store` judge by; by themselves they have none."""
     return _chosen.get(store, NO_SETTINGS)
+
+
+def judged_state(store: Store) -> Hashable:
+    """Return a value that differs once what is judged may: stored rows may have changed, or the settings did.
+
+    Raises: StoreError if the database fails.
+    """
+    return store.fingerprint(), settings_for(store)
 
 
 def relevance_for(store: Store) -> Relevance:

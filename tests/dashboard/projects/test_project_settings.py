@@ -12,10 +12,13 @@ from dashboard.pages.compare import _figure
 from dashboard.tables.ratios import ratio_of, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
+from dashboard.views.judged_histories import known_histories
+from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
 from dashboard.views.settings import judge_by
 from results.files.settings import Settings, Threshold, settings_from_bytes
 from results.judgement.findings import Turn
+from results.judgement.thresholds import NO_SETTINGS
 from results.metrics import Direction
 from results.store import open_store
 from tests.made_values import B, row
@@ -68,6 +71,35 @@ def test_a_throughput_that_fell_is_a_regression_in_regressions_and_explore(store
     assert drawing.chart.ordinate.better == "higher is better"
     assert [one.kind for one in drawing.chart.change_points] == ["bad"]
     assert explored(store, relative=COMMITS[3]).chart.ordinate.better == "higher is better"
+
+
+@pytest.mark.parametrize(("settings", "outcomes"), [(NO_SETTINGS, {"changed"}), (WITH_HIGHER, {"regression"})])
+def test_the_overview_compares_the_newest_two_commits_by_the_settings(fallen, settings, outcomes):
+    create_app(fallen, settings=settings)
+    (comparison,) = overview_of(fallen).comparisons
+    assert {str(one.outcome) for one in comparison.judgement.verdicts} == outcomes
+
+
+@pytest.fixture
+def fallen(tmp_path, write_asv_run):
+    """Twelve commits of a throughput that halves at the last."""
+    for number, commit in enumerate(COMMITS[:12]):
+        value = (4000.0 if number < 11 else 2000.0) * (1 + 0.002 * (number * 7 % 5))
+        date = 1_700_000_000_000 + number * 86_400_000
+        write_asv_run(tmp_path / "results", {THROUGHPUT: {"result": [value]}}, commit=commit, date=date)
+    with contextlib.closing(open_store(str(tmp_path / "fallen.db"))) as opened:
+        opened.ingest([tmp_path / "results"])
+        yield opened
+
+
+def test_other_settings_for_the_same_store_count_at_once(store):
+    """Nothing is shown that was judged, or answered, by those before."""
+    create_app(store)
+    assert (turns(store)[THROUGHPUT], compared(store).means[0].n_worse) == (Turn.CHANGED, 0)
+    create_app(store, settings=WITH_HIGHER)
+    assert known_histories(store) is None
+    assert (turns(store)[THROUGHPUT], compared(store).means[0].n_worse) == (Turn.SLOWER, 1)
+    assert known_histories(store) is not None
 
 
 def test_settings_of_another_store_are_none_of_this_one(store, tmp_path):
