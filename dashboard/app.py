@@ -11,7 +11,15 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 from flask import redirect, request
 
 from dashboard.pages import SHOWN_PROJECT, compare, explore, overview, profile, regressions, roofline, throughput
-from dashboard.pages.notices import UNREAD, empty_store, no_sweep, unjudged_note, unknown_path, unreadable
+from dashboard.pages.notices import (
+    UNREAD,
+    empty_store,
+    no_sweep,
+    settings_note,
+    unjudged_note,
+    unknown_path,
+    unreadable,
+)
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words, note_fault
 from dashboard.serving.hosts import LOOPBACK
@@ -128,7 +136,7 @@ def create_app(
     @app.callback(Output("footer", "children"), Input("store-state", "data"))
     def show_footer(_: str | None) -> list[Component | str]:
         try:
-            return footer_of(store, is_kept=decisions is not None)
+            return footer_of(store, is_kept=decisions is not None, settings=settings)
         except ResultsError as error:
             note_fault(error)
             return []
@@ -136,9 +144,12 @@ def create_app(
     return app
 
 
-def footer_of(store: Store, *, is_kept: bool) -> list[Component | str]:
-    """Return what stands below every page. is_kept: whether the database outlives the dashboard, or is gone with it."""
-    return unjudged_note(unjudged_places(store)) if is_kept else []
+def footer_of(store: Store, *, is_kept: bool, settings: Settings = NO_SETTINGS) -> list[Component | str]:
+    """Return what stands below every page. is_kept: whether the database outlives the dashboard, or is gone with it.
+
+    settings: what the pages judge by.
+    """
+    return [*settings_note(settings), *(unjudged_note(unjudged_places(store)) if is_kept else [])]
 
 
 def shell() -> Component:

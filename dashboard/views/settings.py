@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from results.judgement.thresholds import NO_SETTINGS, limits_of
+from results.judgement.thresholds import NO_SETTINGS, limits_of_rows, metric_of_row
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE
+from results.metrics import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from results.judgement.thresholds import Relevance, Settings
-    from results.metrics import Direction
     from results.rows import SeriesRow, SeriesValueRow
     from results.store import Store
 
@@ -43,9 +43,14 @@ def relevance_for(store: Store) -> Relevance:
 
 
 def better_of(store: Store, series: Iterable[SeriesRow | SeriesValueRow]) -> Direction | None:
-    """Return the better direction that the settings tell of all of `series`; None if they tell none or several."""
+    """Return the better direction of all of `series`, each one's own or that of the settings; None if it is not one.
+
+    None, too, without thresholds: then a metric's own is all there is.
+    """
     settings = settings_for(store)
     if not settings.thresholds:
         return None
-    told = {limits_of(settings.thresholds, row, least_change=LEAST_RELEVANT_CHANGE).better for row in series}
-    return told.pop() if len(told) == 1 else None
+    rows = dict(enumerate(series))
+    limits = limits_of_rows(rows, settings.thresholds, LEAST_RELEVANT_CHANGE)
+    told = {limits[number].applied_to(metric_of_row(row)).direction for number, row in rows.items()}
+    return told.pop() if len(told) == 1 and Direction.UNKNOWN not in told else None

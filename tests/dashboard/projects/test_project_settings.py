@@ -7,21 +7,23 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dashboard.app import create_app
+from dashboard.app import create_app, footer_of
 from dashboard.pages.compare import _figure
+from dashboard.tables.changes import summary_of
 from dashboard.tables.ratios import ratio_of, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
 from dashboard.views.judged_histories import known_histories
 from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
-from dashboard.views.settings import judge_by
+from dashboard.views.settings import better_of, judge_by
 from results.files.settings import Settings, Threshold, settings_from_bytes
 from results.judgement.findings import Turn
 from results.judgement.thresholds import NO_SETTINGS
+from results.judgement.verdicts import judge
 from results.metrics import Direction
 from results.store import open_store
-from tests.made_values import B, row
+from tests.made_values import A, B, row
 
 THROUGHPUT = "suite.track_rows_per_s"
 HIGHER = f'[[tool.fusebench.threshold]]\nbenchmark = "{THROUGHPUT}"\nbetter = "higher"\n'
@@ -100,6 +102,34 @@ def test_other_settings_for_the_same_store_count_at_once(store):
     assert known_histories(store) is None
     assert (turns(store)[THROUGHPUT], compared(store).means[0].n_worse) == (Turn.SLOWER, 1)
     assert known_histories(store) is not None
+
+
+def test_an_axis_tells_no_direction_that_some_series_has_not(store):
+    """Of metric `track` a threshold says higher, and one in seconds is better lower all the same."""
+    judge_by(Settings(thresholds=(Threshold(metric="track", better=Direction.HIGHER),)), store=store)
+    rates, seconds = (row(1.0, metric="track", unit=unit) for unit in ("rows", "s"))
+    assert better_of(store, [rates, rates]) is Direction.HIGHER
+    assert better_of(store, [rates, seconds]) is None
+    assert better_of(store, [seconds]) is Direction.LOWER
+
+
+def test_what_is_relevant_is_told_by_each_ones_own_limit():
+    values = [row([1.0, 1.001, 1.002], batch=batch, provider=name) for batch, name in ((1, "eager"), (2, "fused"))]
+    heads = [one._replace(commit=B) for one in values]
+
+    def told(*thresholds):
+        return summary_of(judge(values, heads, base_commit=A, head_commit=B, thresholds=thresholds))
+
+    own = Threshold(provider="fused", least_change=0.3)
+    assert told().endswith("(counted from 5 % and beyond the noise)")
+    assert told(own).endswith("(counted from its own limit, 5 to 30 %, and beyond the noise)")
+    assert told(own, Threshold(least_change=0.3)).endswith("(counted from 30 % and beyond the noise)")
+
+
+def test_every_page_says_by_which_file_it_judges_without_its_folder(store):
+    assert footer_of(store, is_kept=False, settings=Settings(path="/home/me/pyproject.toml")) == []
+    (note,) = footer_of(store, is_kept=False, settings=settings_from_bytes(HIGHER.encode(), path="/home/me/x.toml"))
+    assert note.children[0].children == "[tool.fusebench] in x.toml"
 
 
 def test_settings_of_another_store_are_none_of_this_one(store, tmp_path):
