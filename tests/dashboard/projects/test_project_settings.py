@@ -10,6 +10,7 @@ import pytest
 from dashboard.app import create_app, footer_of
 from dashboard.pages.compare import _figure
 from dashboard.tables.changes import summary_of
+from dashboard.tables.findings import state_badge
 from dashboard.tables.ratios import ratio_of, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
@@ -130,6 +131,13 @@ def test_every_page_says_by_which_file_it_judges_without_its_folder(store):
     assert footer_of(store, is_kept=False, settings=Settings(path="/home/me/pyproject.toml")) == []
     (note,) = footer_of(store, is_kept=False, settings=settings_from_bytes(HIGHER.encode(), path="/home/me/x.toml"))
     assert note.children[0].children == "[tool.fusebench] in x.toml"
+
+
+@pytest.mark.parametrize(("settings", "colour"), [(NO_SETTINGS, "gray"), (WITH_HIGHER, "red")])
+def test_a_confirmed_change_is_red_only_where_it_is_known_to_be_worse(store, settings, colour):
+    judge_by(settings, store=store)
+    (found,) = [one for one in regressions_drawing_of(store, query="?turn=all").found if "track" in str(one.finding)]
+    assert state_badge(found.finding).color == colour
 
 
 def test_settings_of_another_store_are_none_of_this_one(store, tmp_path):
