@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -10,14 +11,22 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 from flask import redirect, request
 
 from dashboard.pages import SHOWN_PROJECT, compare, explore, overview, profile, regressions, roofline, throughput
-from dashboard.pages.notices import UNREAD, empty_store, no_sweep, unjudged_note, unknown_path, unreadable
+from dashboard.pages.notices import (
+    UNREAD,
+    empty_store,
+    no_sweep,
+    settings_note,
+    unjudged_note,
+    unknown_path,
+    unreadable,
+)
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words, note_fault
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import KEYS as OF_OVERVIEW
 from dashboard.views.projects import PROJECT
-from dashboard.views.settings import judge_by
+from dashboard.views.settings import judge_by, judged_state
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
 from results.errors import LockedStore, ResultsError
@@ -63,7 +72,7 @@ def create_app(
 
     `hosts`: by whose names it is called; requests for others are refused. `credentials`: without them nobody is asked.
     `decisions`: file that acknowledgements are written to; None: nothing can be acknowledged.
-    `settings`: what the pages judge by.
+    `settings`: what the pages judge by; those of other apps over the same store do, too, from then on.
     """
     judge_by(settings, store=store)
     app = Dash(
@@ -83,7 +92,7 @@ def create_app(
         .replace("<footer>", "<div>")
         .replace("</footer>", "</div>")
     )
-    handle_requests(app, store, hosts=hosts, credentials=credentials)
+    handle_requests(app, store, hosts=hosts, credentials=credentials, state_now=partial(judged_state, store))
     app.server.before_request(moved_page)
     app.server.config[DECISIONS_KEY] = decisions
     for page in PAGES:
@@ -127,7 +136,7 @@ def create_app(
     @app.callback(Output("footer", "children"), Input("store-state", "data"))
     def show_footer(_: str | None) -> list[Component | str]:
         try:
-            return footer_of(store, is_kept=decisions is not None)
+            return footer_of(store, is_kept=decisions is not None, settings=settings)
         except ResultsError as error:
             note_fault(error)
             return []
@@ -135,9 +144,12 @@ def create_app(
     return app
 
 
-def footer_of(store: Store, *, is_kept: bool) -> list[Component | str]:
-    """Return what stands below every page. is_kept: whether the database outlives the dashboard, or is gone with it."""
-    return unjudged_note(unjudged_places(store)) if is_kept else []
+def footer_of(store: Store, *, is_kept: bool, settings: Settings = NO_SETTINGS) -> list[Component | str]:
+    """Return what stands below every page. is_kept: whether the database outlives the dashboard, or is gone with it.
+
+    settings: what the pages judge by.
+    """
+    return [*settings_note(settings), *(unjudged_note(unjudged_places(store)) if is_kept else [])]
 
 
 def shell() -> Component:

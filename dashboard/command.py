@@ -22,7 +22,6 @@ from results.commands.judging.settings import chosen_settings, settings_option, 
 from results.commands.options import db_option
 from results.commands.progress import progress_bar
 from results.errors import ResultsError
-from results.judgement.thresholds import Settings
 from results.queries import series_where
 from results.store import OpenMode, open_store
 from results.upkeep.decisions import DEFAULT_DECISIONS
@@ -119,7 +118,7 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
         # Modules and layouts stay as long as the process: each collection of garbage would look at all of them.
         gc.collect()
         gc.freeze()
-        if settings.path and settings != Settings(path=settings.path):
+        if not settings.is_empty:
             tell_unmatched(settings, series_where(store))
             click.echo(f"Changes are judged by [tool.fusebench] in {settings.path}.")
         click.echo(f"The dashboard is at {address_of(listener)} (Ctrl-C ends it).")

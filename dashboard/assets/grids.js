@@ -13,6 +13,10 @@
     const shown = unit === "B" && exponent === 0 ? digits(scaled) : scaled.toFixed(places);
     return `${value < 0 ? "−" : ""}${shown} ${prefixes[exponent]}${unit}`;
   };
+  functions.change = (value, unit) => {
+    const shown = functions.quantity(value, unit);
+    return value > 0 && !shown.startsWith("0 ") ? `+${shown}` : shown;
+  };
   functions.figure = (value, unit) => value === null || value === undefined ? "–" : `${digits(value)}${unit}`;
 
   // Arrows go from cell to cell; the key that goes on from one thing to the next leaves the grid, however long it is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dashboard.figures.notes import escaped
@@ -19,8 +20,24 @@ LINE_HEIGHT = 16  # pixels
 MARGIN = 6  # pixels above the texts
 
 
-def with_change_points(layout: Mapping[str, Any], chart: Chart) -> dict[str, Any]:
-    """Return a figure's layout with the chart's change points; only where there is room is its size above one."""
+def place_in_layout(place: Position, frame: Chart) -> Position:
+    """Return a position as a line or a text of the layout has it: a name that plotly takes for a number by its rank.
+
+    On an axis of names it takes a number for a rank, and some short hashes have digits alone. frame: chart of the axes.
+    """
+    try:
+        is_number = isinstance(place, str) and math.isfinite(float(place))
+    except ValueError:
+        is_number = False
+    ranks = [i for i, (at, _) in enumerate(frame.positions) if at == place] if is_number else []
+    return ranks[0] if ranks else place
+
+
+def with_change_points(layout: Mapping[str, Any], chart: Chart, *, frame: Chart | None = None) -> dict[str, Any]:
+    """Return a figure's layout with the chart's change points; only where there is room is its size above one.
+
+    frame: chart whose axes are drawn, where it is another.
+    """
     places = {place for place, _ in chart.positions}
     points = [point for point in chart.change_points if point.at in places]
     index = {place: i for i, (place, _) in enumerate(chart.positions)}
@@ -29,12 +46,12 @@ def with_change_points(layout: Mapping[str, Any], chart: Chart) -> dict[str, Any
     has_text = _places_of_texts([point.at for point in points], index, room=room * len(index))
     shapes, annotations = list(layout.get("shapes", ())), list(layout.get("annotations", ()))
     for point in points:
-        colour = TONE_COLOURS.get(point.kind, NEUTRAL)
+        colour, at = TONE_COLOURS.get(point.kind, NEUTRAL), place_in_layout(point.at, frame or chart)
         shapes.append(
             {
                 "type": "line",
-                "x0": point.at,
-                "x1": point.at,
+                "x0": at,
+                "x1": at,
                 "y0": 0,
                 "y1": 1,
                 "yref": "paper",
@@ -46,7 +63,7 @@ def with_change_points(layout: Mapping[str, Any], chart: Chart) -> dict[str, Any
         if point.at in has_text:
             annotations.append(
                 {
-                    "x": point.at,
+                    "x": at,
                     "y": 1,
                     "yref": "paper",
                     "yanchor": "bottom",

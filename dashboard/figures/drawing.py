@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboard.figures.axes import MOST_RATIO, SMALL_RATIO, above_zero, decade_ticks
-from dashboard.figures.change_points import with_change_points
+from dashboard.figures.change_points import place_in_layout, with_change_points
 from dashboard.figures.chart import Across
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
@@ -72,8 +72,9 @@ def figure_from_chart(
     annotations: list[dict[str, object]] = []
     chosen_at = next((place for place, key in chart.positions if key == chosen), None)
     if chosen_at is not None and len(chart.positions) > 1:
+        at = place_in_layout(chosen_at, frame or chart)
         shapes.append({
-            "type": "line", "x0": chosen_at, "x1": chosen_at, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
+            "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
             "line": {"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
         })  # fmt: skip
     if not chart.curves:
@@ -90,7 +91,10 @@ def figure_from_chart(
     layout = {"uirevision": keeps_zoom_of, **axes, "shapes": shapes, "annotations": annotations}
     # A go.Figure checks each value and copies all of them twice, which took most of the time of a page; tests make one
     # of every kind of figure.
-    return {"data": [*traces, *_traces_of_absences(chart.absences)], "layout": with_change_points(layout, chart)}
+    return {
+        "data": [*traces, *_traces_of_absences(chart.absences)],
+        "layout": with_change_points(layout, chart, frame=frame),
+    }
 
 
 def _traces_of_curve(curve: Curve, *, level: float, most_markers: int) -> list[dict[str, object]]:

@@ -1,11 +1,13 @@
-"""Notices in place of a page, or below it: an empty store, an unknown path, values that nobody has judged."""
+"""Notices in place of a page, or below it: an empty store, an unknown path, by what is judged, what nobody has."""
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from dash import dcc, html
 
+from results.printable import printable_line
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
+    from results.judgement.thresholds import Settings
     from results.rows import UnjudgedPlace
 
 MEASURE = (
@@ -65,6 +68,15 @@ def judging_note() -> Component:
         className="detail late",
         role="status",
     )
+
+
+def settings_note(settings: Settings) -> list[Component | str]:
+    """Build the line that tells by what the pages judge, without the folder; nothing where the usual counts."""
+    if settings.is_empty or settings.path is None:
+        return []
+    name = printable_line(PurePath(settings.path).name)
+    told = html.Code(f"[tool.fusebench] in {name}")
+    return [html.Div([told, " tells from what on a change counts, and which way is better."])]
 
 
 def unjudged_note(places: Sequence[UnjudgedPlace]) -> list[Component | str]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from results.store import Store
-
 MOST_BYTES = 64 << 20
 LONGEST_KEPT_S = 600.0
 LONGEST_WAIT_S = 20.0  # for another thread that makes the same answer
@@ -103,8 +101,10 @@ class AnswerCache:
             event.set()
 
 
-def cache_answers(server: Flask, store: Store, cache: AnswerCache) -> None:
-    """Answer callbacks from `cache` while the store is in one state. Call it before whatever changes answers.
+def cache_answers(server: Flask, state_now: Callable[[], Hashable], cache: AnswerCache) -> None:
+    """Answer callbacks from `cache` while the state is the same. Call it before whatever changes answers.
+
+    state_now: tells in what state of the store, and of what else pages depend on, an answer made now holds.
 
     Kept is neither what failed nor what was answered while the store changed, as by a callback that writes.
     """
@@ -112,7 +112,7 @@ def cache_answers(server: Flask, store: Store, cache: AnswerCache) -> None:
     def answer() -> Response | None:
         if request.path != CALLBACK_PATH or request.method != "POST":
             return None
-        state = _state_of(store)
+        state = _known(state_now)
         if state is None:
             return None  # the callback meets the same, and says so on its page
         key = _key()
@@ -126,7 +126,7 @@ def cache_answers(server: Flask, store: Store, cache: AnswerCache) -> None:
         if "answer_being_made" in g and response.status_code == 200 and not is_fault():
             key, state = g.answer_being_made
             headers = tuple((name, response.headers[name]) for name in KEPT_HEADERS if name in response.headers)
-            if _state_of(store) == state:
+            if _known(state_now) == state:
                 cache.set(key, Answer(body=response.get_data(), headers=headers), state=state)
         return response
 
@@ -140,10 +140,10 @@ def cache_answers(server: Flask, store: Store, cache: AnswerCache) -> None:
     server.teardown_request(let_go)
 
 
-def _state_of(store: Store) -> Hashable:
-    """Return in what state of the store an answer holds; None if the store fails."""
+def _known(state_now: Callable[[], Hashable]) -> Hashable:
+    """Return in what state an answer holds; None if the store fails."""
     try:
-        return store.fingerprint()
+        return state_now()
     except ResultsError:
         return None
 

@@ -15,6 +15,8 @@ from dashboard.serving.payloads import refuse_wrong_payloads
 from dashboard.serving.plotly_bundle import serve_plotly_bundle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from dash import Dash
 
     from dashboard.serving.authentication import Credentials
@@ -22,14 +24,24 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
-def handle_requests(app: Dash, store: Store, *, hosts: AllowedHosts, credentials: Credentials | None) -> None:
-    """Have `app` answer only whom and what it should; requests pass these from the top, answers from the bottom."""
+def handle_requests(
+    app: Dash,
+    store: Store,
+    *,
+    hosts: AllowedHosts,
+    credentials: Credentials | None,
+    state_now: Callable[[], Hashable],
+) -> None:
+    """Have `app` answer only whom and what it should; requests pass these from the top, answers from the bottom.
+
+    state_now: tells in what state an answer holds that is made now.
+    """
     secure_headers(app)
     answer_faults(app.server)
     refuse_foreign_hosts(app.server, hosts)
     require_credentials(app.server, credentials)
     refuse_wrong_payloads(app)
-    cache_answers(app.server, store, AnswerCache())
+    cache_answers(app.server, state_now, AnswerCache())
     compress_answers(app.server)
     report_health(app.server, store)
     serve_plotly_bundle(app.server)

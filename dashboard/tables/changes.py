@@ -10,6 +10,7 @@ from dash import html
 from dashboard.lines import NO_PARAMETERS
 from dashboard.widgets import labelled_cells
 from results.judgement.verdicts import Outcome
+from results.metrics import Precision
 from results.rows import parameters_in_words
 from results.units import SECOND_NAMES, change_in_words
 
@@ -63,9 +64,16 @@ def counts_of(judgement: Judgement) -> str:
     return ", ".join(f"{n:,} {PLURALS.get(word, word) if n > 1 else word}" for word, n in words.items())
 
 
+def least_change_of(judgement: Judgement) -> str:
+    """Write from what relative change on a time counts, where each has its own the least and the most of them."""
+    noisy = {one.least_change for one in judgement.verdicts if one.metric.precision is Precision.NOISY}
+    least, most = (100 * end(noisy, default=judgement.least_change) for end in (min, max))
+    return f"{least:g} %" if least == most else f"its own limit, {least:g} to {most:g} %,"
+
+
 def summary_of(judgement: Judgement) -> str:
     """Write how many parameter sets have which verdict, and from what on a change counts."""
-    counted = f" (counted from {100 * judgement.least_change:g} % and beyond the noise)" if judgement.verdicts else ""
+    counted = f" (counted from {least_change_of(judgement)} and beyond the noise)" if judgement.verdicts else ""
     return f"{counts_of(judgement)}{counted}"
 
 

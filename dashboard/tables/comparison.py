@@ -170,7 +170,7 @@ def _ratio_cell(ratio: Ratio | None) -> Component | str:
     if ratio is None:
         return html.Span("not measured", className="dimmed")
     if ratio.ratio is None:
-        return html.Span(ratio.word, className="dimmed")
+        return html.Span(ratio.word, className=f"tone {ratio.kind}" if ratio.kind else "dimmed")
     interval = ""
     if ratio.low is not None and ratio.high is not None:
         interval = f" [{' to '.join(change_interval_in_words(ratio.low, ratio.high, ratio=ratio.ratio))}]"

@@ -30,9 +30,9 @@ MOST_ROWS = 40
 MOST_VALUES = 60  # of a sparkline
 STATE_COLOURS = {
     FindingState.SUSPECTED: "yellow",
-    FindingState.CONFIRMED: "red",
     FindingState.ACKNOWLEDGED: "blue",
 }
+KIND_COLOURS = {"bad": "red", "good": "green"}  # of what is confirmed; without a known direction it is neither
 
 
 def findings_table(
@@ -71,8 +71,9 @@ def findings_list(
 
 def state_badge(finding: Finding) -> Component:
     """Build a badge with the finding's state."""
-    is_good = finding.state is FindingState.CONFIRMED and kind_of(finding) == "good"
-    colour = "green" if is_good else STATE_COLOURS.get(finding.state, "gray")
+    colour = STATE_COLOURS.get(finding.state, "gray")
+    if finding.state is FindingState.CONFIRMED:
+        colour = KIND_COLOURS.get(kind_of(finding), "gray")
     badge: Component = dmc.Badge(finding.state.value, size="sm", variant="light", color=colour)
     return badge
 

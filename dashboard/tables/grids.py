@@ -43,14 +43,15 @@ for _script in dash_ag_grid._js_dist:  # noqa: SLF001 - where Dash itself looks 
 class Column:
     """Column of a grid. field: of the row. unit: of numbers, shown with an SI prefix; None for texts.
 
-    has_prefix: False for counts and ratios, which have none. width: least, in pixels; grows: takes more of the room.
-    explanation: shown at the heading.
+    has_prefix: False for counts and ratios, which have none. is_change: a number above zero has its sign, too.
+    width: least, in pixels; grows: takes more of the room. explanation: shown at the heading.
     """
 
     field: str
     heading: str
     unit: str | None = None
     has_prefix: bool = True
+    is_change: bool = False
     width: int = 90
     grows: bool = False
     explanation: str | None = None
@@ -70,7 +71,7 @@ class Column:
         }
         if self.unit is None:
             return {**found, "filter": "agTextColumnFilter", "tooltipField": self.field}
-        formatter = "quantity" if self.has_prefix else "figure"
+        formatter = "change" if self.is_change else "quantity" if self.has_prefix else "figure"
         return {
             **found,
             "filter": "agNumberColumnFilter",

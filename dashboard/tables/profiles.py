@@ -52,7 +52,7 @@ DIFFERENCE_COLUMNS = (
     Column(field="head_count", heading="Calls, after", unit="", has_prefix=False, width=124),
     Column(field="base_s", heading="Before", unit="s", width=108),
     Column(field="head_s", heading="After", unit="s", width=100),
-    Column(field="change_s", heading="Change", unit="s", width=112),
+    Column(field="change_s", heading="Change", unit="s", width=112, is_change=True),
     Column(field="place", heading="Where", width=100),
     Column(field="detail", heading="Of the name, or called by", width=200, grows=True),
 )

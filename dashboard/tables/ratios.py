@@ -31,8 +31,11 @@ BAD, GOOD = "bad", "good"
 KINDS = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
 DIFFERS = "differs"
 NOISE_UNKNOWN = "noise not known"
+WORKS = "works here"
 USUAL = Limits(least_change=LEAST_RELEVANT_CHANGE)
 WITHOUT_RATIO = -1.0
+# What was tried and did not work; that a side does not offer a point is no fault of it.
+FAULTY = frozenset({"out_of_memory", "wrong", "crashed", "timed_out", "failed"})
 OF_NO_RATIO = {True: math.inf, False: WITHOUT_RATIO}
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
@@ -203,19 +206,23 @@ def _ratios_of(
 ) -> list[Ratio | None]:
     """Return the ratio of each point of the first side, in its order."""
     of_series = dict(map(_from_verdict, judgement.verdicts))
-    return [of_series.get(row.series_id) or _without_verdict(row, head.get(key)) for key, row in base.items()]
+    return [of_series.get(row.series_id) or _without_verdict(head.get(key)) for key, row in base.items()]
 
 
-def _without_verdict(base: SeriesValueRow, head: SeriesValueRow | None) -> Ratio | None:
+def _without_verdict(head: SeriesValueRow | None) -> Ratio | None:
     """Return the state of a point that works at neither commit, of which there is no verdict."""
-    return ratio_of(base, head) if head is not None and head.value is None else None
+    return _of_state(head) if head is not None and head.value is None else None
 
 
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow, limits: Limits = USUAL) -> Ratio:
-    """Compare two values: certain where it is relevant and their intervals are apart, or both are exact."""
-    if not base.value or not head.value or base.value < 0 or head.value < 0:
-        word = head.state.replace("_", " ") if head.value is None else "no ratio"
-        return Ratio(value=head.value, ratio=None, low=None, high=None, is_significant=False, word=word, kind="")
+    """Compare two values: certain where it is relevant and their intervals are apart, or both are exact.
+
+    What fails at one side and works at the other is certain, too, and worse at the one where it fails.
+    """
+    if base.value is None or head.value is None:
+        return _of_states(base, head)
+    if base.value <= 0 or head.value <= 0:
+        return Ratio(head.value, ratio=None, low=None, high=None, is_significant=False, word="no ratio", kind="")
     ratio, low, high = head.value / base.value, None, None
     ends = (base.ci_low, base.ci_high, head.ci_low, head.ci_high)
     if all(end is not None and 0 < end < math.inf for end in ends):
@@ -235,6 +242,18 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow, limits: Limits = USUAL)
         is_worse = (ratio > 1) is (direction is Direction.LOWER)
         word, kind = ("worse", BAD) if is_worse else ("better", GOOD)
     return Ratio(value=head.value, ratio=ratio, low=low, high=high, is_significant=is_significant, word=word, kind=kind)
+
+
+def _of_states(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
+    """Tell of a point that has no value at one side, or at neither, whether it is for a fault of one alone."""
+    if head.value is None:
+        return _of_state(head, kind=BAD if base.value is not None and head.state in FAULTY else "")
+    return _of_state(head, word=WORKS, kind=GOOD if base.state in FAULTY else "")
+
+
+def _of_state(head: SeriesValueRow, *, word: str | None = None, kind: str = "") -> Ratio:
+    word = word or head.state.replace("_", " ")
+    return Ratio(head.value, ratio=None, low=None, high=None, is_significant=bool(kind), word=word, kind=kind)
 
 
 def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:

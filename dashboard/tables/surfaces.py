@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from dash import dcc, html
 
 from dashboard.lines import NO_PARAMETERS
-from dashboard.tables.changes import ORDER, word_of
+from dashboard.tables.changes import ORDER, least_change_of, word_of
 from dashboard.widgets import command_code, sparkline
 from results.judgement.verdicts import Outcome
 from results.printable import printable_line
@@ -123,8 +123,7 @@ class Comparison:
         if moved := [control for control in judgement.controls if control.is_moved]:
             changes = ", ".join(f"{change_in_words(one.ratio)} in {one.environment}" for one in moved)
             return f"the machine or torch changed, as eager did ({changes}), so that no other time there is judged"
-        least = f"{100 * judgement.least_change:g} %"
-        return f"of {n} series compared, none is worse by {least} or more beyond its noise"
+        return f"of {n} series compared, none is worse by {least_change_of(judgement)} or more beyond its noise"
 
 
 def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:

@@ -1,4 +1,4 @@
-"""Findings of all histories, judged once for each state of the store, and each series once for the same values."""
+"""Findings of all histories, judged once for each state of store and settings, each series once for the same values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dashboard.views.settings import settings_for
+from dashboard.views.settings import judged_state, settings_for
 from results.queries import ranked_changes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _series: WeakKeyDictionary[Store, dict[bytes, JudgedSeries]] = WeakKeyDictionary
 def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
     """Return the findings of the store, by descending weight; who asks while they are being found waits for them."""
     with _lock:
-        state = store.fingerprint()
+        state = judged_state(store)
         known = _judged.get(store)
         if known is None or known[0] != state:
             earlier = _series.get(store, {})
@@ -37,6 +37,6 @@ def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
 
 
 def known_histories(store: Store) -> tuple[RankedFinding, ...] | None:
-    """Return the findings of the store if they have been found for its present state; None, at once, if not."""
+    """Return the findings of the store if they are found for its present state and settings; None, at once, if not."""
     known = _judged.get(store)
-    return known[1] if known is not None and known[0] == store.fingerprint() else None
+    return known[1] if known is not None and known[0] == judged_state(store) else None

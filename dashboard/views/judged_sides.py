@@ -1,4 +1,4 @@
-"""Values of the sides of a comparison, and judgements of two of them, kept while the store is in one state."""
+"""Values of the sides of a comparison, and judgements of two of them, kept while the store and the settings are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from dashboard.views.settings import relevance_for
+from dashboard.views.settings import judged_state, relevance_for
 from results.metrics import Role, metric_of
 from results.queries import all_values_at, judged_commits, judged_values
 
@@ -111,15 +111,15 @@ def kept_of(store: Store) -> OrderedDict[Hashable, tuple[object, int]]:
 
 
 def _once(store: Store, key: Hashable, make: Callable[[], Kept], *, n_rows: Callable[[Kept], int]) -> Kept:
-    """Return what `make` does, kept under `key` until the store changes or others were used more recently."""
-    state = store.fingerprint()
+    """Return what `make` does, kept under `key` until store or settings change, or others were used more recently."""
+    state = judged_state(store)
     with _lock:
         known = _kept.get(store)
         if known is not None and known.state == state and key in known.entries:
             known.entries.move_to_end(key)
             return cast("Kept", known.entries[key][0])
     made = make()
-    if store.fingerprint() == state:
+    if judged_state(store) == state:
         with _lock:
             known = _kept.get(store)
             if known is None or known.state != state:

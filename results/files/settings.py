@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
-from results.errors import InvalidSettings
+from results.errors import InvalidSettings, UnreadableFile
 from results.files.json_fields import Malformed, finite_number, is_object, list_at, shown
 from results.files.paths import read_regular_file
 from results.metrics import Direction
@@ -58,6 +58,11 @@ class Settings:
     thresholds: tuple[Threshold, ...] = ()
     path: str | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether they say nothing, so that what is usual counts."""
+        return self.least_change is None and not self.thresholds
+
     def relevance(self, usual: float, *, asked: float | None = None) -> Relevance:
         """Return what is relevant, as a judgement takes it.
 
@@ -77,7 +82,13 @@ def settings_of(folder: Path) -> Settings:
     """
     for each in (folder, *folder.parents):
         path = each / SETTINGS_NAME
-        if path.is_file():
+        try:
+            is_there = path.is_file() or path.is_symlink()  # what a link leads to is missed, not passed over
+        except OSError as error:
+            raise InvalidSettings(
+                f"{path}: cannot be looked for ({error.strerror}); name a file with --settings"
+            ) from error
+        if is_there:
             return settings_from_file(path)
     return NO_SETTINGS
 
@@ -88,6 +99,8 @@ def settings_from_file(path: Path) -> Settings:
         return settings_from_bytes(read_regular_file(path), path=str(path))
     except OSError as error:
         raise InvalidSettings(f"{path}: cannot be read ({error.strerror})") from error
+    except UnreadableFile as error:
+        raise InvalidSettings(error.message) from error
 
 
 def settings_from_bytes(content: bytes, *, path: str) -> Settings:

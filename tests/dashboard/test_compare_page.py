@@ -216,7 +216,7 @@ def test_all_ratios_are_saved_as_csv(store):
 def test_a_value_that_failed_has_no_ratio_and_counts_as_missing():
     base, head = row(1.0), failed("timed_out")
     one = ratio_of(base, head)
-    assert (one.ratio, one.word, one.is_significant) == (None, "timed out", False)
+    assert (one.ratio, one.word, one.is_significant, one.kind) == (None, "timed out", True, "bad")
     rows = rows_from_values([{1: base, 2: row(2.0, batch=2)}, {1: head, 2: row(4.0, batch=2)}])
     mean = mean_of(rows, 0, n_only=3)
     assert (mean.mean, mean.n, mean.n_without, mean.n_only) == (pytest.approx(2.0), 1, 1, 3)

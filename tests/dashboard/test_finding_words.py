@@ -46,6 +46,21 @@ def test_a_change_point_is_a_line_in_the_colour_of_its_kind_with_its_size_above(
     assert [(one.x, one.text) for one in figure.layout.annotations] == [("c40", "+6.0 %"), ("c80", "-9.0 %")]
 
 
+def test_a_commit_whose_hash_reads_as_a_number_is_marked_by_its_rank():
+    """Plotly takes a number on an axis of names for a rank, so that the mark would lie far outside."""
+    names = ("a1b2c3d", "9393939", "1234e56", "12e3456")
+    chart = Chart(
+        ordinate=Ordinate(title="Time", better=""), across=Across.COMMITS, curves=(), absences=(),
+        positions=tuple((name, name) for name in names),
+        change_points=tuple(ChangePoint(at=name, text="+6.0 %", kind="bad", note="") for name in names),
+    )  # fmt: skip
+    layout = with_change_points({}, chart)
+    assert [one["x0"] for one in layout["shapes"]] == ["a1b2c3d", 1, 2, "12e3456"]
+    assert {one["x"] for one in layout["annotations"]} <= {"a1b2c3d", 1, 2, "12e3456"}
+    at_left = replace(chart, positions=chart.positions[1:])
+    assert [one["x0"] for one in with_change_points({}, at_left, frame=chart)["shapes"]] == [1, 2, "12e3456"]
+
+
 def test_texts_that_would_overlap_are_left_out_the_newest_stays():
     near = int(LEAST_APART * N) - 1
     figure = marked(point(40), point(40 + near, "later"))

@@ -106,6 +106,15 @@ def test_a_trace_and_a_table_are_saved(visit, tmp_path):
     assert (tmp_path / "kernels.csv").read_text().startswith("words,count,device_time_s,")
 
 
+def test_the_table_of_a_difference_says_of_each_change_which_way_it_went(visit):
+    page = opened(visit, COMPARED)
+    page.wait_for_selector(".ag-cell[col-id=change_s]")
+    changes = page.locator(".ag-cell[col-id=change_s]").all_inner_texts()
+    assert {one[0] for one in changes} == {"+", "0"}
+    written = page.evaluate("[-1.2e-6, 1.2e-6, 0, null].map(one => dashAgGridFunctions.change(one, 's'))")
+    assert written == ["\N{MINUS SIGN}1.20 µs", "+1.20 µs", "0 s", "–"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_sticks_out_of_a_narrow_page(visit, scheme):
     page = opened(visit, COMPARED, color_scheme=scheme, viewport={"width": 400, "height": 900})

@@ -7,18 +7,24 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dashboard.app import create_app
+from dashboard.app import create_app, footer_of
 from dashboard.pages.compare import _figure
+from dashboard.tables.changes import summary_of
+from dashboard.tables.findings import state_badge
 from dashboard.tables.ratios import ratio_of, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
+from dashboard.views.judged_histories import known_histories
+from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
-from dashboard.views.settings import judge_by
+from dashboard.views.settings import better_of, judge_by
 from results.files.settings import Settings, Threshold, settings_from_bytes
 from results.judgement.findings import Turn
+from results.judgement.thresholds import NO_SETTINGS
+from results.judgement.verdicts import judge
 from results.metrics import Direction
 from results.store import open_store
-from tests.made_values import B, row
+from tests.made_values import A, B, row
 
 THROUGHPUT = "suite.track_rows_per_s"
 HIGHER = f'[[tool.fusebench.threshold]]\nbenchmark = "{THROUGHPUT}"\nbetter = "higher"\n'
@@ -68,6 +74,70 @@ def test_a_throughput_that_fell_is_a_regression_in_regressions_and_explore(store
     assert drawing.chart.ordinate.better == "higher is better"
     assert [one.kind for one in drawing.chart.change_points] == ["bad"]
     assert explored(store, relative=COMMITS[3]).chart.ordinate.better == "higher is better"
+
+
+@pytest.mark.parametrize(("settings", "outcomes"), [(NO_SETTINGS, {"changed"}), (WITH_HIGHER, {"regression"})])
+def test_the_overview_compares_the_newest_two_commits_by_the_settings(fallen, settings, outcomes):
+    create_app(fallen, settings=settings)
+    (comparison,) = overview_of(fallen).comparisons
+    assert {str(one.outcome) for one in comparison.judgement.verdicts} == outcomes
+
+
+@pytest.fixture
+def fallen(tmp_path, write_asv_run):
+    """Twelve commits of a throughput that halves at the last."""
+    for number, commit in enumerate(COMMITS[:12]):
+        value = (4000.0 if number < 11 else 2000.0) * (1 + 0.002 * (number * 7 % 5))
+        date = 1_700_000_000_000 + number * 86_400_000
+        write_asv_run(tmp_path / "results", {THROUGHPUT: {"result": [value]}}, commit=commit, date=date)
+    with contextlib.closing(open_store(str(tmp_path / "fallen.db"))) as opened:
+        opened.ingest([tmp_path / "results"])
+        yield opened
+
+
+def test_other_settings_for_the_same_store_count_at_once(store):
+    """Nothing is shown that was judged, or answered, by those before."""
+    create_app(store)
+    assert (turns(store)[THROUGHPUT], compared(store).means[0].n_worse) == (Turn.CHANGED, 0)
+    create_app(store, settings=WITH_HIGHER)
+    assert known_histories(store) is None
+    assert (turns(store)[THROUGHPUT], compared(store).means[0].n_worse) == (Turn.SLOWER, 1)
+    assert known_histories(store) is not None
+
+
+def test_an_axis_tells_no_direction_that_some_series_has_not(store):
+    """Of metric `track` a threshold says higher, and one in seconds is better lower all the same."""
+    judge_by(Settings(thresholds=(Threshold(metric="track", better=Direction.HIGHER),)), store=store)
+    rates, seconds = (row(1.0, metric="track", unit=unit) for unit in ("rows", "s"))
+    assert better_of(store, [rates, rates]) is Direction.HIGHER
+    assert better_of(store, [rates, seconds]) is None
+    assert better_of(store, [seconds]) is Direction.LOWER
+
+
+def test_what_is_relevant_is_told_by_each_ones_own_limit():
+    values = [row([1.0, 1.001, 1.002], batch=batch, provider=name) for batch, name in ((1, "eager"), (2, "fused"))]
+    heads = [one._replace(commit=B) for one in values]
+
+    def told(*thresholds):
+        return summary_of(judge(values, heads, base_commit=A, head_commit=B, thresholds=thresholds))
+
+    own = Threshold(provider="fused", least_change=0.3)
+    assert told().endswith("(counted from 5 % and beyond the noise)")
+    assert told(own).endswith("(counted from its own limit, 5 to 30 %, and beyond the noise)")
+    assert told(own, Threshold(least_change=0.3)).endswith("(counted from 30 % and beyond the noise)")
+
+
+def test_every_page_says_by_which_file_it_judges_without_its_folder(store):
+    assert footer_of(store, is_kept=False, settings=Settings(path="/home/me/pyproject.toml")) == []
+    (note,) = footer_of(store, is_kept=False, settings=settings_from_bytes(HIGHER.encode(), path="/home/me/x.toml"))
+    assert note.children[0].children == "[tool.fusebench] in x.toml"
+
+
+@pytest.mark.parametrize(("settings", "colour"), [(NO_SETTINGS, "gray"), (WITH_HIGHER, "red")])
+def test_a_confirmed_change_is_red_only_where_it_is_known_to_be_worse(store, settings, colour):
+    judge_by(settings, store=store)
+    (found,) = [one for one in regressions_drawing_of(store, query="?turn=all").found if "track" in str(one.finding)]
+    assert state_badge(found.finding).color == colour
 
 
 def test_settings_of_another_store_are_none_of_this_one(store, tmp_path):

@@ -7,6 +7,8 @@ import pytest
 from dashboard.app import create_app
 from dashboard.serving.answer_cache import LONGEST_KEPT_S, Answer, AnswerCache
 from dashboard.views.overview import maps_view_of
+from dashboard.views.settings import judge_by
+from results.files.settings import Settings
 from results.queries import commits
 from results.store import open_store
 
@@ -88,6 +90,15 @@ def test_the_same_question_is_answered_once_until_the_store_changes(counted, pay
         other.ingest([tmp_path / "more"])
     client.post(PATH, json=asked)
     assert (len(commits(store)), len(made)) == (3, 2)
+
+
+def test_an_answer_is_none_under_other_settings(counted, payload):
+    store, client, made = counted
+    asked = payload("overview-maps")
+    client.post(PATH, json=asked)
+    judge_by(Settings(least_change=0.5), store=store)
+    client.post(PATH, json=asked)
+    assert len(made) == 2
 
 
 def test_an_answer_is_not_given_to_who_may_do_less(counted, payload):

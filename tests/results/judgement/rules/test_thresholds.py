@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from hypothesis import assume, given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from fusebench import cli
 from results.errors import InvalidSettings
 from results.exit_codes import ExitCode
-from results.files.settings import Settings, Threshold, settings_from_bytes, settings_of
+from results.files.settings import Settings, Threshold, settings_from_bytes, settings_from_file, settings_of
 from results.judgement.outcomes import Change, Outcome
 from results.judgement.thresholds import _specificity, limits_of
 from results.judgement.verdicts import exit_code, judge
@@ -92,6 +94,25 @@ def test_the_nearest_project_above_counts(tmp_path):
     (tmp_path / "project" / "pyproject.toml").write_text("[tool.fusebench]\nleast_change = 0.2")
     assert settings_of(inner).least_change == 0.2
     assert settings_of(tmp_path).least_change == 0.5
+
+
+def test_a_link_that_leads_nowhere_and_a_folder_that_may_not_be_searched_are_told(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").symlink_to(tmp_path / "gone")
+    with pytest.raises(InvalidSettings, match=r"pyproject.toml: cannot be read \(No such file"):
+        settings_of(tmp_path)
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with pytest.raises(InvalidSettings, match=r"looked for \(Permission denied\); name a file with --settings"):
+        settings_of(tmp_path)
+
+
+def test_what_is_no_regular_file_is_wrong_usage_and_no_failure_that_was_found():
+    with pytest.raises(InvalidSettings, match="/dev/null: is a device") as found:
+        settings_from_file(Path("/dev/null"))
+    assert found.value.exit_code == ExitCode.WRONG_USAGE
 
 
 @pytest.mark.parametrize(
