@@ -31,6 +31,7 @@ from triton.runtime import driver
 from fused_mlp.activations import name_from_activation
 from fused_mlp.choice.cuda_levels import Shape
 from fused_mlp.choice.implementations import member
+from fused_mlp.command_line import Parser
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.gpu.launch import LaunchPath, launching_through
 from fused_mlp.vocabulary import Implementation, Operation
@@ -201,7 +202,7 @@ def _launch_backward(cell: AheadCell, x: Tensor, first: Tensor, *rest: Any) -> N
 
 def main(arguments: list[str] | None = None) -> int:
     """Compile what the command line names and say how much that was; the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m fused_mlp.compiled_ahead",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

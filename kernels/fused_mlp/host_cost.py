@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp.choice.call_recipes import remember, why_no_recipes
+from fused_mlp.command_line import Parser
 from fused_mlp.compiled_ahead import CAPABILITY, compiling_for_absent_gpu
 from fused_mlp.errors import Unavailable
 from fused_mlp.gpu.launch import LaunchPath, launch_path, launching_through, noting_launches
@@ -240,7 +241,7 @@ def _repeated(module: nn.Module, x: Tensor, calls: int) -> Callable[[], None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the costs that this machine can tell; the exit code."""
-    argparse.ArgumentParser(
+    Parser(
         prog="python -m fused_mlp.host_cost",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -17,7 +17,7 @@ from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.redaction import redact
 from results.store import OpenMode, Store, open_store
-from results.units import with_prefix
+from results.units import counted, with_prefix
 from results.upkeep.housekeeping import compact, store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
@@ -94,7 +94,8 @@ def merge_command(other: str, db: str | None, *, judge: bool) -> int:
     with _other_store(other) as theirs, open_store(db, mode=OpenMode.WRITE) as opened:
         report = merge(opened, theirs)
         echo(
-            f"{report.n_runs_added} runs and {report.n_values} values added, {report.n_runs_completed} runs completed, "
+            f"{counted(report.n_runs_added, 'run')} and {counted(report.n_values, 'value')} added, "
+            f"{counted(report.n_runs_completed, 'run')} completed, "
             f"{len(report.conflicts)} left as they were, from {theirs.name} into {opened.name}"
         )
         if judge:

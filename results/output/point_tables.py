@@ -71,7 +71,8 @@ def points_as_text(
     # What is missing comes first: to measure anew would begin another run.
     lacks_visits = any(row.lacks_visits for row in rows)
     what = f"complete the visits: {COMPLETE}" if lacks_visits else f"measure again: {MEASURE_AGAIN}"
-    advice = [f"{what}, while nothing else keeps the machine busy"] if notes else []
+    quiet = "while nothing else keeps the machine busy, with the options and at the commit of these points"
+    advice = [f"{what}, {quiet}"] if notes else []
     notes = (*notes, *advice, *_far_quotients(rows, rankings), *_unexpected(rows))
     parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
     return "\n\n".join(parts)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from results.store import Store
 
+UNSHALLOW = "; this is a shallow clone: `git fetch --unshallow` brings the commits that it lacks"
 HASH_PREFIX = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
@@ -47,7 +48,31 @@ def commit_of(store: Store, revision: str, *, repository: Path | None = None) ->
             )
     is_hash = HASH_PREFIX.fullmatch(revision) is not None
     what = "nothing is stored for" if is_hash else "neither the store nor git here knows"
-    raise UnknownRevision(f"{what} {revision}", commit=revision, is_plausible=is_hash)
+    way = "" if is_hash or not _is_shallow(repository or Path.cwd()) else UNSHALLOW
+    raise UnknownRevision(f"{what} {revision}{way}", commit=revision, is_plausible=is_hash)
+
+
+def commits_of(store: Store, base: str, head: str) -> tuple[str, str]:
+    """Return the full hashes of two stored commits, each named as `commit_of` takes it.
+
+    Raises: UnknownRevision; of two, that of the name that is none, as nobody should measure the other for it.
+    """
+    found, unknown = [], []
+    for revision in (base, head):
+        try:
+            found.append(commit_of(store, revision))
+        except UnknownRevision as error:
+            unknown.append(error)
+    if unknown:
+        raise min(unknown, key=lambda error: error.is_plausible)
+    return found[0], found[1]
+
+
+def _is_shallow(folder: Path) -> bool:
+    try:
+        return run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true"
+    except NoRepository:
+        return False
 
 
 def have_equal_kernels(one: str, other: str, *, repository: Path | None = None) -> bool | None:

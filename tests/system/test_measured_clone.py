@@ -125,6 +125,7 @@ def test_uncommitted_files_are_measured_and_shown_but_never_recorded(measured_cl
     assert answer.code == 0, answer.output
     assert re.search(r"^ *16 +fused +[\d.]+ .s ", answer.out, re.MULTILINE)
     assert record() == before
+    assert "Nothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks." in answer.out
 
 
 def test_plain_asv_on_the_same_environment_replays_without_measuring_again(measured_clone, record):

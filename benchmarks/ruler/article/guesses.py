@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from benchmarks.ruler.expectation.declarations import expectation
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.article_axes import ARTICLE_AXES
 from benchmarks.ruler.plan.axes import all_groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
+from benchmarks.ruler.sweep.interruption import run_command
 
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.axes import Axes
@@ -48,5 +51,11 @@ def _guessed_steps(contender: Contender, shape: Shape, *, device: DeviceKind) ->
     return declared.operators if device is DeviceKind.CPU else declared.launches
 
 
+@click.command()
+def main() -> None:
+    """Print the guesses of the article's cases on a GPU as JSON; nothing is measured."""
+    click.echo(json.dumps(cases(ARTICLE_AXES[DeviceKind.CUDA], device=DeviceKind.CUDA), indent=1))
+
+
 if __name__ == "__main__":
-    print(json.dumps(cases(ARTICLE_AXES[DeviceKind.CUDA], device=DeviceKind.CUDA), indent=1))  # noqa: T201 - its purpose
+    run_command(main, name="python -m benchmarks.ruler.article.guesses")

@@ -146,8 +146,8 @@ def announcement(folder: Path, fleet: Fleet, shards: Sequence[Shard], costs: Map
     n_groups, n_repeats = sum(len(shard.groups) for shard in shards), sum(len(shard.repeats) for shard in shards)
     commits = ", ".join(commit.hash[:8] for commit in fleet.commits[:3])
     more = f" and {len(fleet.commits) - 3} more" if len(fleet.commits) > 3 else ""
-    what = f"{n_groups} groups of the {axes_of_fleet(fleet).name} axes at {commits}{more}"
-    each = f"{len(shards)} shards of about {text_from_seconds(max(loads))} each at most"
+    what = f"{_counted(n_groups, 'group')} of the {axes_of_fleet(fleet).name} axes at {commits}{more}"
+    each = f"{_counted(len(shards), 'shard')} of about {text_from_seconds(max(loads))} each at most"
     first = folder / "shards" / f"{shards[0].name}.json"
     return [
         f"fleet {fleet.name}: {what}, for machine {fleet.machine}",
@@ -163,3 +163,7 @@ def parameters_from_texts(texts: Sequence[str]) -> dict[str, str]:
     if wrong := [text for text in texts if "=" not in text]:
         raise InvalidSettings(f"--slurm {wrong[0]}: write NAME=VALUE, as in partition=gpu")
     return dict(text.split("=", 1) for text in texts)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -177,6 +177,8 @@ def commit_from_git(revision: str) -> Commit:
         return Commit(hash=revision, date=None, subject=None)
     if git_output("rev-list", "--max-count=1", "--all") == "":
         way = "this repository has no commit yet: make one, `git commit`"
+    elif (git_output("rev-parse", "--is-shallow-repository") or "").strip() == "true":
+        way = "this is a shallow clone: `git fetch --unshallow` brings the commits that it lacks"
     elif git_output("rev-parse", "--git-dir"):
         way = "`git log` lists those that it has; `git fetch` brings others"
     else:

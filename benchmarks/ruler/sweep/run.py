@@ -118,7 +118,7 @@ def main(  # noqa: PLR0913 - its options
                 filters=filters,
             )
             if settings.is_uncommitted:
-                kept = "nothing was recorded: the measured files are in no commit"
+                kept = "nothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks"
             refuse_uncommitted_changes(settings)
             refuse_unusable_cache()
             if settings.provider_module is not None:

@@ -6,22 +6,24 @@ constants, target and versions, is not compiled again, but for a few drawn at ra
 --loops prints, instead of tables, how many instructions the longest loop of each kernel has, by activation.
 
 Exits with 1 if one spills, overflows its device or lacks an instruction that it declares, or if the page it is
-compared with says something else; with 2 if what it is asked for is not there; with 0 otherwise.
+compared with says something else; with 64 if it is asked wrongly or for what is not there; with 0 otherwise.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fused_mlp.command_line import Parser
 from fused_mlp.static_checks import KERNEL_FILES, configurations_of
 from fused_mlp.static_checks.page import Comparison, Report, compare, page_from_report
 from fused_mlp.static_checks.report import CAPABILITIES, check_triton_kernels, triton_versions
 from fused_mlp.static_checks.table import line_from_row, rows_from_table
 
 if TYPE_CHECKING:
+    import argparse
+
     from fused_mlp.static_checks.report import Row
 
 
@@ -75,7 +77,7 @@ def _expect_usable(chosen: argparse.Namespace, parser: argparse.ArgumentParser) 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m fused_mlp.static_checks", description=__doc__)
+    parser = Parser(prog="python -m fused_mlp.static_checks", description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="kernels and configurations whose name holds TEXT")
     parser.add_argument(
         "--also", metavar="MODULE[:FUNCTION]", action="append", default=[], help="further configurations to check"

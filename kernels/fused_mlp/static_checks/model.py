@@ -6,9 +6,13 @@ as `fused_mlp.choice.rules` adds them up.
 
 from __future__ import annotations
 
+import argparse
+import sys
+
 import torch
 
 from fused_mlp.choice.rules import LAUNCH_S, Ceilings, Sizes, floor_s, ranked_by_rule
+from fused_mlp.command_line import Parser
 from fused_mlp.gpu.single_tiles import why_no_tile
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
@@ -78,5 +82,16 @@ def _in_us(s: float | None) -> str:
     return f"{s * 1e6:.0f}" if s >= 1e-4 else f"{s * 1e6:.3g}"
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table, which takes no arguments; the exit code."""
+    Parser(
+        prog="python -m fused_mlp.static_checks.model",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args(arguments)
     print(table())  # noqa: T201 - this is a command
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

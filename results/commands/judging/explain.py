@@ -27,7 +27,7 @@ from results.output.reports.explanation_report import (
     explanations_as_text,
 )
 from results.queries import judged_commits, projects
-from results.questions.revisions import commit_of
+from results.questions.revisions import commits_of
 from results.store import OpenMode, open_store
 from results.units import counted
 
@@ -98,7 +98,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
         if not projects(store):
             return nothing_to_show(EMPTY_STORE)
         try:
-            commits = commit_of(store, base), commit_of(store, head)
+            commits = commits_of(store, base, head)
         except UnknownRevision as error:
             return not_measured(store, error)
         if commits[0] == commits[1]:

@@ -30,7 +30,7 @@ from results.output.report import ReportFormat, rendered
 from results.output.reports.judgement_words import why_undecided
 from results.output.text_tables import MANY
 from results.queries import all_values_at, judged_values
-from results.questions.revisions import commit_of
+from results.questions.revisions import commits_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
         settings, selection = chosen_settings(settings_path), selection_of_series(where)
         with open_store(db, mode=OpenMode.READ) as store:
             try:
-                base_commit, head_commit = commit_of(store, base), commit_of(store, head)
+                base_commit, head_commit = commits_of(store, base, head)
             except UnknownRevision as error:
                 return nothing_judged(why_not_measured(store, error), tell_unjudged)
             if base_commit == head_commit:

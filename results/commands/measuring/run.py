@@ -39,5 +39,5 @@ def run(options: tuple[str, ...]) -> int:
         option = f" --db {shlex.quote(place.db)}" if place.data and place.db else ""
         echo(f"\nCurves: fusebench dashboard{option}. Other commits: fusebench show REV{option}")
     else:
-        echo("\nNothing was recorded: the measured files are in no commit.")
+        echo("\nNothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks.")
     return measured.exit_code

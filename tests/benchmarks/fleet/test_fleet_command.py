@@ -50,6 +50,13 @@ def test_what_to_type_next_is_ready_for_a_shell(typed, tmp_path):
     assert done.exit_code == 0, done.output
 
 
+def test_one_group_in_one_shard_is_announced_as_one(typed, tmp_path):
+    one = ("--batch", "16", "--hidden", "256", "--operation", "linear", "--out", str(tmp_path / "f"))
+    said = typed("plan", "--shards", "1", *one).output
+    assert ": 1 group of the quick axes" in said
+    assert "\n1 shard of about " in said
+
+
 def test_values_of_axes_narrow_a_plan_as_they_narrow_a_run(typed, tmp_path):
     done = typed("plan", "--shards", "2", "--batch", "16", "--operation", "mlp", "--out", str(tmp_path / "f"))
     assert done.exit_code == 0, done.output

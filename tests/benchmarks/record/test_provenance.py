@@ -10,6 +10,7 @@ from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record import provenance
 from benchmarks.ruler.record.provenance import Commit, commit_from_git, measured_commit, refuse_uncommitted_changes
 from benchmarks.ruler.sweep.asv_process import _environment
+from tests.made_repositories import git
 
 HASH = "c0ffee" + 34 * "0"
 
@@ -122,3 +123,16 @@ def test_a_checkout_without_a_repository_of_its_own_is_told_by_the_environment_w
 )
 def test_what_differs_is_named_in_a_sentence(files, words):
     assert provenance.differing(files) == words
+
+
+def test_what_a_shallow_clone_lacks_is_told_with_how_to_fetch_it(monkeypatch, tmp_path):
+    whole, shallow = tmp_path / "whole", tmp_path / "shallow"
+    whole.mkdir()
+    git(whole, "init", "-b", "main")
+    for subject in ("one", "two"):
+        git(whole, "commit", "--allow-empty", "-m", subject)
+    git(tmp_path, "clone", "--depth", "1", f"file://{whole}", str(shallow))
+    for folder, way in ((shallow, "`git fetch --unshallow`"), (whole, "`git fetch` brings others")):
+        monkeypatch.setattr(provenance, "ROOT", folder)
+        with pytest.raises(UnknownCommit, match=way):
+            commit_from_git("HEAD~5")

@@ -176,8 +176,8 @@ def test_more_threads_than_processors_are_told_before_they_are_measured(
     ("words", "variable", "said"),
     [
         ([], "", "every finished group is recorded, and the next run goes on from there"),
-        (["--uncommitted"], "", "nothing was recorded: the measured files are in no commit"),
-        ([], "1", "nothing was recorded: the measured files are in no commit"),
+        (["--uncommitted"], "", "nothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks"),
+        ([], "1", "nothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks"),
     ],
 )
 def test_who_interrupts_a_run_is_told_what_is_kept_of_it(monkeypatch, words, variable, said):

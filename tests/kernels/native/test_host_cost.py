@@ -42,10 +42,11 @@ def test_without_a_gpu_s_driver_there_are_no_recipes_and_a_reason():
     assert "CUDA's driver does not load" in why_no_recipes()
 
 
-@pytest.mark.parametrize("asked", ["--help", "--rounds=3"])
-def test_nothing_is_measured_for_who_asks_for_help_or_mistypes(asked, capsys):
-    with pytest.raises(SystemExit):
+@pytest.mark.parametrize(("asked", "code"), [("--help", 0), ("--rounds=3", 64)])
+def test_nothing_is_measured_for_who_asks_for_help_or_mistypes(asked, code, capsys):
+    with pytest.raises(SystemExit) as exited:
         main([asked])
+    assert exited.value.code == code
     said = capsys.readouterr()
     assert "usage: python -m fused_mlp.host_cost" in said.out + said.err
     assert "µs" not in said.out

@@ -28,6 +28,6 @@ def test_what_is_not_there_is_named(name, monkeypatch, tmp_path, capsys):
     arguments, message = WRONG[name]
     with pytest.raises(SystemExit) as exited:
         main(arguments)
-    assert exited.value.code == 2
+    assert exited.value.code == 64
     assert f"error: {message}" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

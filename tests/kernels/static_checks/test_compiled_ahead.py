@@ -80,8 +80,9 @@ def test_a_shape_is_a_cell_for_each_number_of_rows_and_dtype():
 def test_what_is_no_shape_is_refused_by_name(text, message, tmp_path, capsys):
     with pytest.raises(InvalidArgument, match=re.escape(message)):
         cells_from_text(text, dtypes=["bfloat16"])
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as exited:
         main([str(tmp_path / "cache"), text])
+    assert exited.value.code == 64
     assert message in capsys.readouterr().err
 
 

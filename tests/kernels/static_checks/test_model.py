@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from fused_mlp.static_checks.model import table
+import pytest
+
+from fused_mlp.static_checks.model import main, table
 
 PAGE = Path(__file__).parents[3] / "docs" / "kernels.md"
 
@@ -21,3 +23,21 @@ def test_a_shape_that_one_launch_cannot_compute_has_no_floor_of_it_and_does_not_
 def test_a_gated_shape_has_no_epilogue_of_cublaslt():
     (line,) = (line for line in table().splitlines() if line.startswith("| gated 16, 2048, 5632 |"))
     assert line.split("|")[7].strip() == "–"
+
+
+def test_help_and_arguments_that_it_does_not_know_print_no_table(capsys):
+    with pytest.raises(SystemExit) as exited:
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert (exited.value.code, "usage: python -m fused_mlp.static_checks.model" in said) == (0, True)
+    assert table().splitlines()[-1] not in said
+    with pytest.raises(SystemExit) as exited:
+        main(["--nosuch"])
+    said = capsys.readouterr()
+    assert (exited.value.code, said.out) == (64, "")
+    assert "unrecognized arguments: --nosuch" in said.err
+
+
+def test_without_arguments_it_prints_the_table(capsys):
+    assert main([]) == 0
+    assert capsys.readouterr().out == f"{table()}\n"

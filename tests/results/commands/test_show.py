@@ -91,6 +91,7 @@ def test_points_of_fewer_visits_than_planned_are_told_with_the_run_that_complete
     assert (f"fewer visits than planned, {n_told} of 12 points" in text) is bool(n_told)
     assert ("undecided, disturbed, 1 of 3 visits" in text) is bool(n_told)
     assert ("complete the visits: fusebench run, while" in text) is bool(n_told)
+    assert text.count("with the options and at the commit of these points") == bool(n_told)
     assert "--again" not in text
     rows = json.loads(run_show(store, "--format", "json").stdout)
     assert {row["visits_planned"] for row in rows} - {None} == ({planned} if isinstance(planned, int) else set())

@@ -18,7 +18,7 @@ from results.queries import (
     values_at,
 )
 from results.questions.history_tables import run_values
-from results.questions.revisions import commit_of
+from results.questions.revisions import commit_of, commits_of
 from results.store import open_store
 from tests.made_repositories import git
 
@@ -241,6 +241,16 @@ def test_a_start_that_two_commits_share_is_refused_with_both(journal_store, jour
         commit_of(store, "abcd")
 
 
+@pytest.mark.parametrize("in_turn", [1, -1])
+def test_of_two_unknown_revisions_the_one_that_is_no_name_is_told_first(filled, journals, in_turn):
+    known = journals.commit_hash(1)
+    assert commits_of(filled, known, known[:8]) == (known, known)
+    for other in ("dddddddd", known):
+        with pytest.raises(UnknownRevision, match="knows nosuch") as raised:
+            commits_of(filled, *("nosuch", other)[::in_turn])
+        assert not raised.value.is_plausible
+
+
 def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals, tmp_path):
     git(tmp_path, "init", "-b", "main")
     git(tmp_path, "commit", "--allow-empty", "-m", "one")
@@ -252,6 +262,20 @@ def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals,
     with pytest.raises(UnknownRevision, match="nothing is stored for HEAD") as raised:
         commit_of(store, "HEAD", repository=tmp_path)
     assert raised.value.commit == git(tmp_path, "rev-parse", "HEAD")
+
+
+def test_in_a_shallow_clone_a_commit_that_git_lacks_is_told_with_how_to_fetch_it(journal_store, journals, tmp_path):
+    whole, shallow = tmp_path / "whole", tmp_path / "shallow"
+    whole.mkdir()
+    git(whole, "init", "-b", "main")
+    for subject in ("one", "two"):
+        git(whole, "commit", "--allow-empty", "-m", subject)
+    git(tmp_path, "clone", "--depth", "1", f"file://{whole}", str(shallow))
+    store = journal_store([journals.Sweep(operations=("linear",))])
+    for folder, is_told in ((shallow, True), (whole, False)):
+        with pytest.raises(UnknownRevision) as raised:
+            commit_of(store, "HEAD~5", repository=folder)
+        assert ("`git fetch --unshallow`" in str(raised.value)) is is_told
 
 
 @pytest.mark.parametrize("n_alike", [1, 2])
