@@ -36,8 +36,8 @@ def store_error_from(error: Exception, *, url: URL) -> StoreError:
     name = displayed(url)
     if "not a database" in cause or "malformed" in cause:
         return NotAStore(
-            f"{name} is damaged or no database ({cause}). The files it was made from are untouched: move it "
-            "away and run `fusebench ingest` again"
+            f"{name} is damaged or no database ({cause}). If it was one of fusebench's, the files it was made from are "
+            "untouched: move it away and run `fusebench ingest` again"
         )
     if "readonly" in cause or "read-only" in cause:
         return StoreError(f"{name} is read-only ({cause}); nothing was changed. Name another --db to write")

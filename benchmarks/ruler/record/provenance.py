@@ -159,7 +159,7 @@ def _head(settings: Settings) -> Commit:
         return commit_from_git(begun)
     raise UncommittedChanges(
         f"HEAD moved from {begun[:8]} to {head.hash[:8]} while {begun[:8]} was being measured; "
-        "leave the checkout alone while measuring, and run again"
+        "leave the checkout alone while measuring, and run again; or FUSEBENCH_COMMIT was set by hand to another commit"
     )
 
 
