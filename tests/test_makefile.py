@@ -15,7 +15,7 @@ TARGETS = re.findall(r"^([\w-]+):(?!=)", TEXT, re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def told():
-    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
 
 
