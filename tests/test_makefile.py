@@ -15,7 +15,8 @@ TARGETS = re.findall(r"^([\w-]+):(?!=)", TEXT, re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def told():
-    done = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
 
 
