@@ -51,7 +51,7 @@ models: .venv/models  ## which MLPs of models that people run `fuse` replaces, i
 version-matrix:  ## the kernels' fast tests under each of TORCHES and PYTHONS, an environment of its own each; docs/kernels.md
 	$(PYTHON) tools/version_matrix.py $(if $(TORCHES),--torch $(TORCHES)) $(if $(PYTHONS),--python $(PYTHONS)) $(if $(ROWS),--rows $(ROWS))
 
-SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
+SELF_CHECKS ?= aa coverage re-warming company planted ceilings floors referee speed
 self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; what the machine disturbed is not counted
 	@failed= undecided=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
 		$(BIN)/python -m benchmarks.ruler.self_check $$check; \

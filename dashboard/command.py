@@ -24,7 +24,7 @@ from results.commands.progress import progress_bar
 from results.errors import ResultsError
 from results.queries import series_where
 from results.store import OpenMode, open_store
-from results.upkeep.decisions import DEFAULT_DECISIONS
+from results.upkeep.decisions import WHERE_DECISIONS, decisions_file_of_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,8 @@ WARNING = (
     "--decisions",
     "decisions_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=DEFAULT_DECISIONS,
-    show_default=True,
+    default=decisions_file_of_environment,
+    show_default=WHERE_DECISIONS,
     help="File that acknowledging a change on the page writes to.",
 )
 @settings_option

@@ -9,6 +9,7 @@ ResultsError                 everything below; its message says what happened, t
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
 ├── InvalidSettings          [tool.fusebench] of a pyproject.toml has an unknown key or an impossible value
+├── UnwritableDecisions      a file of decisions cannot be read or written
 ├── UnwritableReport         a report cannot be written where it was asked for
 ├── NoRepository             a folder is no git repository, or git cannot be run
 ├── UnknownRevision          a revision names no stored commit, or several
@@ -80,6 +81,10 @@ class NotADecisionsFile(ResultsError):
     """File to write decisions to that none are read from."""
 
     exit_code = int(ExitCode.WRONG_USAGE)
+
+
+class UnwritableDecisions(ResultsError):
+    """File of decisions that cannot be read or written; the message names it."""
 
 
 class UnwritableReport(ResultsError):

@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit code; where several apply, FAILED comes before REGRESSION before the others."""
+    """Exit code; where several apply, FAILED comes before REGRESSION before the others.
+
+    NOTHING_COMPARABLE: or what was measured leaves undecided what was asked.
+    """
 
     FINE = 0
     REGRESSION = 1

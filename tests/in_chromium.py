@@ -14,13 +14,22 @@ FIGURE = """id => {
 }"""
 
 
+# On a slow machine the network may rest while scripts are read: then callbacks wait, of which no request tells yet.
+ANSWERED = """() => {
+  if (!window.store || !document.querySelector("#page")?.children.length) return false;
+  const {stored, completed, ...waiting} = window.store.getState().callbacks;
+  return Object.values(waiting).flat().length === 0;
+}"""
+
+
 def settle(page, *, graph="#throughput-batch-graph"):
-    """Wait until the page has drawn, and draws no more."""
-    if graph is None:
-        page.wait_for_load_state("networkidle")
-        return
-    page.wait_for_selector(f"{graph} .js-plotly-plot .main-svg")
+    """Wait until the page has drawn, and draws no more. graph: a selector of what it draws; None for any page."""
+    if graph is not None:
+        page.wait_for_selector(f"{graph} .js-plotly-plot .main-svg")
     page.wait_for_load_state("networkidle")
+    page.wait_for_function(ANSWERED)
+    if graph is None:
+        return
     before = None
     while (now := [figure(page, name) for name in ("batch", "commits")]) != before:
         before = now

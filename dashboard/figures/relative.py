@@ -42,21 +42,23 @@ class RelativeFormat(MetricFormat):
 def relative_to(
     lines: Iterable[HistoryLine], histories: Mapping[int, SeriesHistory], *, base: str
 ) -> tuple[dict[int, SeriesHistory], list[HistoryLine]]:
-    """Return the histories divided by their lines' last values at commit `base`, and the lines without one there.
+    """Return the histories divided by their own last values at commit `base`, and the lines without one there.
 
-    A value that is not above 0 is none: nothing is so many times it.
+    A value that is not above 0 is none: nothing is so many times it. Nor is one of another ruler or version: what it
+    measured does not compare, and a history of it that has no value at `base` is left out.
     """
     found: dict[int, SeriesHistory] = {}
     without: list[HistoryLine] = []
     for line in lines:
         own = [histories[row.series_id] for row in line.series if row.series_id in histories]
-        at_base = [one.value for history in own for one in history.values if one.commit == base and _is_base(one.value)]
-        if not at_base:
-            without.append(line)
-            continue
+        n_before = len(found)
         for history in own:
-            values = tuple(_divided(value, at_base[-1]) for value in history.values)
-            found[history.series.series_id] = type(history)(series=history.series, values=values)
+            at_base = [one.value for one in history.values if one.commit == base and _is_base(one.value)]
+            if at_base:
+                values = tuple(_divided(value, at_base[-1]) for value in history.values)
+                found[history.series.series_id] = type(history)(series=history.series, values=values)
+        if len(found) == n_before:
+            without.append(line)
     return found, without
 
 

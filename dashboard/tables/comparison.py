@@ -129,7 +129,7 @@ def _certainly(mean: Mean) -> str:
 
 def _difference(mean: Mean) -> str:
     if mean.mean is None:
-        return "no point has a value on both sides"
+        return "no point has a value on both sides by one ruler or version"
     if mean.is_of_unknown_noise:
         return f"geometric mean {change_in_words(mean.mean)} of {counted(mean.n, 'point')}, whose noise is not known"
     certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"

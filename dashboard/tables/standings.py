@@ -141,7 +141,7 @@ def _failing(rows: Sequence[FailureRow]) -> Failing:
         n=len(rows),
         since=newest.since,
         since_date=newest.since_date,
-        was_ok=any(row.last_ok is not None for row in rows),
+        was_ok=any(row.was_ok for row in rows),
     )
 
 

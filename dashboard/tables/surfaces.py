@@ -94,7 +94,7 @@ class Comparison:
             return UNKNOWN
         if self.judgement.with_outcome(*WORSE):
             return YES
-        return PERHAPS if self.judgement.n_perhaps_worse or self.judgement.is_control_moved else NO
+        return PERHAPS if _doubt_of(self.judgement) else NO
 
     @property
     def answer(self) -> str:
@@ -118,12 +118,21 @@ class Comparison:
         n = f"{len(judgement.verdicts):,}"
         if worse:
             return f"{' and '.join(worse)}, of {n} compared"
-        if judgement.n_perhaps_worse:
-            return f"{judgement.n_perhaps_worse:,} of {n} series look slower, but are not known well enough"
-        if moved := [control for control in judgement.controls if control.is_moved]:
-            changes = ", ".join(f"{change_in_words(one.ratio)} in {one.environment}" for one in moved)
-            return f"the machine or torch changed, as eager did ({changes}), so that no other time there is judged"
-        return f"of {n} series compared, none is worse by {least_change_of(judgement)} or more beyond its noise"
+        of_series = f"of {n} series compared, none is worse by {least_change_of(judgement)} or more beyond its noise"
+        return _doubt_of(judgement) or of_series
+
+
+def _doubt_of(judgement: Judgement) -> str:
+    """Write what keeps the answer from being no; empty where nothing does."""
+    if n := judgement.n_perhaps_worse:
+        return f"{n:,} of {len(judgement.verdicts):,} series look slower, but are not known well enough"
+    if moved := [control for control in judgement.controls if control.is_moved]:
+        changes = ", ".join(f"{change_in_words(one.ratio)} in {one.environment}" for one in moved)
+        return f"the machine or torch changed, as eager did ({changes}), so that no other time there is judged"
+    if n := len(judgement.failing_anew):
+        fail, were = ("fails", "was") if n == 1 else ("fail", "were")
+        return f"{n:,} series {fail} now and {were} ok before, by another ruler or version"
+    return ""
 
 
 def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:

@@ -80,6 +80,12 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
             view = _without_base(view, f"No line has a value above 0 at {base[:8]}")
         if divided and without:
             left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value above 0 at {base[:8]}")
+        left = {row.version for line in view.chosen_lines if line not in without for row in line.series} - {
+            histories[series_id].series.version for series_id in divided
+        }
+        if divided and left:
+            named = ", ".join(one[:12] for one in sorted(left))
+            left_out.append(f"other versions than at {base[:8]}, which do not compare, left out: {named}")
     undated = {value.commit for one in histories.values() for value in one.values if value.commit_date is None}
     if undated and view.choice.spacing is CommitSpacing.DATE:
         left_out.append(f"{counted(len(undated), 'commit')} without a date left out")

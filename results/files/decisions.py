@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from results.data_folder import data_folder_of_environment
 from results.errors import UnreadableFile
 from results.files.atomic_write import locked_folder, replacing
 from results.files.json_fields import Malformed, finite_number, is_object, list_at, optional_text_at, shown, text_at
@@ -32,14 +33,22 @@ DECISIONS_FORMAT = 1
 DECISIONS_NAME = "decisions.toml"
 DEFAULT_DECISIONS = Path("results/data/published", DECISIONS_NAME)
 CONTINUATION, ACKNOWLEDGEMENT, WITHDRAWAL = "continuation", "acknowledgement", "withdrawal"
+WHERE_DECISIONS = f"{DECISIONS_NAME} in FUSEBENCH_DATA's folder, else {DEFAULT_DECISIONS}"
+_IS_DIGEST = re.compile(r"[0-9a-f]{12}")
 _IS_HEADER = re.compile(r"\s*\[\[?\s*(?!acknowledgement\s*\.)")  # a table within an acknowledgement belongs to it
 _IS_ACKNOWLEDGEMENT = re.compile(r"\s*\[\[\s*acknowledgement\s*\]\]")
 HOW_DECIDED = ("note", "by", "at")
 HOW_WITHDRAWN = tuple(f"withdrawn_{name}" for name in HOW_DECIDED)
-_WHICH = ("benchmark", "metric", "machine", "environment", "parameters")
+_WHICH = ("benchmark", "metric", "machine", "environment", "parameters", "series")
 _ACKNOWLEDGED = {"project", "commit", "decision", *_WHICH, *HOW_DECIDED}
 _KINDS = {ContinuationRecord: CONTINUATION, AcknowledgementRecord: ACKNOWLEDGEMENT, WithdrawalRecord: WITHDRAWAL}
 HEAD = "# What people decided about benchmarks and changes; see docs/file-formats.md. May be edited.\nformat = 1\n"
+
+
+def decisions_file_of_environment() -> Path:
+    """Return the file that decisions are written to where none is named: beside what they are about."""
+    folder = data_folder_of_environment()
+    return DEFAULT_DECISIONS if folder is None else folder / DECISIONS_NAME
 
 
 def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
@@ -74,6 +83,10 @@ def decision_as_toml(record: ContinuationRecord | AcknowledgementRecord | Withdr
             inline = tomlkit.inline_table()
             inline.update(value)
             table.append(key, inline)
+        elif isinstance(value, tuple):
+            listed = tomlkit.array()
+            listed.extend(value)
+            table.append(key, listed.multiline(multiline=True))
         elif value is not None:
             table.append(key, value)
     tables = tomlkit.aot()
@@ -223,7 +236,19 @@ def _acknowledgement(fields: dict[str, object]) -> AcknowledgementRecord:
         environment=optional_text_at(fields, "environment"),
         parameters={name: value for name, value in parameters.items() if isinstance(value, str | int | float)},
         decided=_decided(fields),
+        series=_series(fields),
     )
+
+
+def _series(fields: Mapping[str, object]) -> tuple[str, ...] | None:
+    found = fields.get("series")
+    if found is None:
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str) and _IS_DIGEST.fullmatch(one) for one in found):
+        raise Malformed(
+            f"`series` is {shown(found)}, not a list of digests as `fusebench store acknowledge` writes them"
+        )
+    return tuple(found)
 
 
 def _withdrawal(fields: dict[str, object]) -> WithdrawalRecord:

@@ -166,7 +166,10 @@ class ContinuationRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AcknowledgementRecord:
-    """Acknowledgement of a change at a commit, for all series that match every field given; None matches all."""
+    """Acknowledgement of a change at a commit, for all series that match every field given; None matches all.
+
+    series: short digests of those that it is about, of `series_digest`; None: also of any that is measured later.
+    """
 
     project: str
     commit: str
@@ -177,6 +180,7 @@ class AcknowledgementRecord:
     environment: str | None
     parameters: Mapping[str, str | float | bool]
     decided: Decided
+    series: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

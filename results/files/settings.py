@@ -106,11 +106,13 @@ def settings_from_file(path: Path) -> Settings:
 def settings_from_bytes(content: bytes, *, path: str) -> Settings:
     """Parse the settings. Raises: InvalidSettings naming the file, the key, and what may stand there."""
     try:
-        tools = tomllib.loads(content.decode("utf-8-sig")).get("tool", {})
+        tools: object = tomllib.loads(content.decode("utf-8-sig")).get("tool", {})
     except (ValueError, RecursionError) as error:
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
+    if not is_object(tools):
+        raise InvalidSettings(f"{path}: `tool` is {shown(tools)}, not a table; write [tool.fusebench]")
     try:
-        return _settings(tools.get("fusebench", {}) if is_object(tools) else {}, path)
+        return _settings(tools.get("fusebench", {}), path)
     except Malformed as error:
         raise InvalidSettings(f"{path}: [tool.fusebench]: {error}") from error
 

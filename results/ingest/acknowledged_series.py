@@ -12,6 +12,7 @@ from results.database.key_lists import any_of
 from results.database.point_parameters import parameters_of_points
 from results.database.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
 from results.files.decisions import continuation_chain
+from results.ingest.series_digests import digests_of_series
 from results.rows import MeasuredAxes, ParameterValue
 
 if TYPE_CHECKING:
@@ -74,9 +75,13 @@ def acknowledged_series(connection: Connection, content: Content) -> Acknowledge
     measured = connection.execute(_MEASURED.where(*conditions), at).scalars().all()
     missing = connection.execute(_MISSING.where(*conditions), at).all()
     gone = _gone(connection, [row for row in missing if not row.is_later], at)
+    named, ids = content.get("series"), {*measured, *gone}
+    if named is not None:
+        wanted = set(named)
+        ids = {series_id for series_id, digest in digests_of_series(connection, ids).items() if digest in wanted}
     return AcknowledgedSeries(
-        measured=tuple(_Ids(series_id, commit_id) for series_id in measured),
-        gone=tuple(_Ids(series_id, commit_id) for series_id in gone),
+        measured=tuple(_Ids(series_id, commit_id) for series_id in measured if series_id in ids),
+        gone=tuple(_Ids(series_id, commit_id) for series_id in gone if series_id in ids),
         n_not_yet=sum(row.is_later for row in missing),
     )
 

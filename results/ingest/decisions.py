@@ -77,7 +77,13 @@ def acknowledgement_from(content: Content) -> AcknowledgementRecord:
     names = ("project", "commit", "benchmark", "metric", "machine", "environment", "parameters")
     fields = {name: content[name] for name in names}
     decision = TriageDecision(content["decision"])
-    return AcknowledgementRecord(**fields, decision=decision, decided=_decided_from(content))
+    series = content.get("series")  # of an older store there is none
+    return AcknowledgementRecord(
+        **fields,
+        decision=decision,
+        decided=_decided_from(content),
+        series=None if series is None else tuple(series),
+    )
 
 
 def withdrawal_from(content: Content) -> WithdrawalRecord:

@@ -64,6 +64,11 @@ class Advice:
     named: tuple[str, ...]
     gains: tuple[Gain, ...]
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether something is advised at every batch of every block."""
+        return all(choice.advised is not None for choice in self.choices)
+
 
 def advice_from(rows: Sequence[PointRow], question: Question) -> Advice:
     """Return the advice that the points `rows`, all of one run, give."""

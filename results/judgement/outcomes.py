@@ -157,7 +157,8 @@ class Judgement:
     series in which more than half of all series moved together, how far. n_not_asked: number of series of the base that
     were left out since others were asked for. is_exact_only: whether what was timed was left out.
     failing: series that both measured and that worked at neither, which is no change. surfaces: of rounds, what the
-    points of each surface say together.
+    points of each surface say together. failing_anew: rows that fail at the head, by another ruler or version than that
+    by which the base's were ok; commit and ruler are both new to them, and either may be the cause.
     """
 
     base_commit: str
@@ -174,6 +175,7 @@ class Judgement:
     is_exact_only: bool = False
     failing: tuple[SeriesValueRow, ...] = ()
     surfaces: tuple[SurfaceVerdict, ...] = ()
+    failing_anew: tuple[SeriesValueRow, ...] = ()
 
     def only(self, series_ids: Collection[int]) -> Judgement:
         """Return the judgement of these series alone, and of the testbeds that they were measured on.
@@ -191,10 +193,11 @@ class Judgement:
             only_at_head=chosen(self.only_at_head),
             not_yet=chosen(self.not_yet),
             failing=chosen(self.failing),
+            failing_anew=chosen(self.failing_anew),
             surfaces=tuple(one for one in self.surfaces if len(chosen(one.rows)) == len(one.rows)),
         )
         of_verdicts = (verdict.head for verdict in found.verdicts)
-        rows = (*of_verdicts, *found.only_at_base, *found.only_at_head, *found.failing)
+        rows = (*of_verdicts, *found.only_at_base, *found.only_at_head, *found.failing, *found.failing_anew)
         places = {(row.machine, row.environment) for row in rows}
         found = replace(found, controls=_at(places, self.controls), shifts=_at(places, self.shifts))
         return replace(found, n_not_asked=self.n_not_asked + self.n_of_base - found.n_of_base)

@@ -200,6 +200,20 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     return {series_id: shapes[key] for key, each in found.items() if key in shapes for series_id in each}
 
 
+def failing_anew(base: Iterable[SeriesValueRow], head: Iterable[SeriesValueRow]) -> tuple[SeriesValueRow, ...]:
+    """Return the rows of `head` that are not ok and whose point `base` has by another ruler or version.
+
+    base: rows of series that the head does not have, each ok. head: rows of series that the base does not have.
+    """
+    at_base = {(row.metric, point_of(row)) for row in base}
+    return tuple([row for row in head if row.state != OK and (row.metric, point_of(row)) in at_base])
+
+
+def point_of(row: SeriesValueRow) -> tuple[object, ...]:
+    """Return what a row is of, whichever metric and version of its benchmark."""
+    return (row.project, row.machine, row.environment, row.benchmark, row.parameters)
+
+
 def is_control(row: SeriesRow | SeriesValueRow) -> bool:
     """Return whether no commit of ours can change a series: eager's."""
     if row.metric not in SWEEP_METRICS:

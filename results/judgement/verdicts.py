@@ -26,7 +26,7 @@ from results.judgement.outcomes import (
     Verdict,
 )
 from results.judgement.series_verdicts import Context, verdict_on, verdicts_on_surfaces
-from results.judgement.sides import Side, pairs_of, sides_of, with_controls
+from results.judgement.sides import Side, failing_anew, pairs_of, point_of, sides_of, with_controls
 from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role, metric_of
 from results.rows import MeasuredAxes
@@ -129,6 +129,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         shifts=tuple(shifted.values()),
         failing=tuple(head.row for base, head in both.values() if not (base.has_value or head.has_value)),
         surfaces=surfaces,
+        failing_anew=failing_anew(excused, [side.row for key, side in at_head.items() if key not in at_base]),
     )
 
 
@@ -136,14 +137,14 @@ def exit_code(judgement: Judgement) -> ExitCode:
     """Return the gate's exit code: failed before regression before nothing comparable before fine.
 
     A series that looks worse and was not measured well enough to be compared does not pass; nor does any while control
-    series moved.
+    series moved, or fails by another ruler than the base's.
     """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION] or judgement.together(Outcome.REGRESSION):
         return ExitCode.REGRESSION
-    if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved:
+    if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved or judgement.failing_anew:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 
@@ -253,20 +254,19 @@ def _missing(
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
     axes = {place: MeasuredAxes(rows) for place, rows in at_places.items()}
-    failed = {_point_of(row) for row in head if row.state != "ok"}
+    failed = {point_of(row) for row in head if row.state != "ok"}
+    # By another version: missing has no series of the head's.
+    measured = {(row.metric, point_of(row)) for row in head if row.state == "ok"}
     excused, gone = [], []
     for row in missing:
         there = axes.get((row.project, row.machine, row.environment))
         at_head = row._replace(version=continued.get(_version_of(row), row.version))
-        if there is None or not there.have(at_head) or _point_of(row) in failed:
+        point = point_of(row)
+        if there is None or not there.have(at_head) or point in failed or (row.metric, point) in measured:
             excused.append(row)
             continue
         gone.append(_gone(row, head_commit))
     return excused, gone
-
-
-def _point_of(row: SeriesValueRow) -> tuple[object, ...]:
-    return (row.project, row.machine, row.environment, row.benchmark, row.parameters)
 
 
 def _version_of(row: SeriesValueRow) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column(name="batch", is_right=True),
     Column(name="provider"),
+    Column(name="ruler", is_right=True),
     Column(name="latency", is_right=True),
     Column(name="±", is_right=True, drop=2),
     Column(name="rows/s", is_right=True, drop=1),
@@ -49,6 +51,7 @@ def points_as_text(
 ) -> str:
     """Render a table for each operation and shape, a line for each batch and provider; those to run are marked.
 
+    Where the points are of several rulers, which do not compare, each line names its own.
     shown: the rows to print, where that is not all of them; who is fastest is decided among all rows.
     """
     printed = rows if shown is None else shown
@@ -56,12 +59,19 @@ def points_as_text(
     standings = _standings(rankings)
     doubts = {_key(ranking.leader): ranking.doubt_and_lead for ranking in rankings}
     has_one_place = len({_place(row) for row in printed}) == 1
+    has_one_ruler = len({row.ruler_version for row in rows}) == 1
 
     def title(row: PointRow) -> str:
         return _shape(row) if has_one_place else point_title(row)
 
     blocks = [
-        Block(title=name, rows=[_cells(row, standings.get(_key(row)), doubts.get(_key(row))) for row in group])
+        Block(
+            title=name,
+            rows=[
+                _cells(row, standings.get(_key(row)), doubts.get(_key(row)), names_ruler=not has_one_ruler)
+                for row in group
+            ],
+        )
         for name, group in groupby(printed, key=title)
     ]
     parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
@@ -73,7 +83,7 @@ def points_as_text(
     what = f"complete the visits: {COMPLETE}" if lacks_visits else f"measure again: {MEASURE_AGAIN}"
     quiet = "while nothing else keeps the machine busy, with the options and at the commit of these points"
     advice = [f"{what}, {quiet}"] if notes else []
-    notes = (*notes, *advice, *_far_quotients(rows, rankings), *_unexpected(rows))
+    notes = (*_rulers(rows), *notes, *advice, *_far_quotients(rows, rankings), *_unexpected(rows))
     parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
     return "\n\n".join(parts)
 
@@ -171,10 +181,11 @@ def _key(row: PointRow) -> tuple[object, ...]:
     return (row.run_id, row.point_id)
 
 
-def _cells(row: PointRow, standing: Standing | None, doubt: str | None) -> tuple[Cell, ...]:
+def _cells(row: PointRow, standing: Standing | None, doubt: str | None, *, names_ruler: bool) -> tuple[Cell, ...]:
     return (
         Cell(str(row.batch)),
         Cell(row.contender),
+        Cell(row.ruler_version if names_ruler else ""),
         Cell(with_prefix(row.latency_s, "s")),
         Cell(relative_half_width(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s)),
         Cell(with_prefix(row.rows_per_s)),
@@ -207,14 +218,25 @@ def _incomplete(rows: Sequence[PointRow]) -> list[str]:
     return [f"fewer visits than planned, {n_points} of {len(rows)} points: {why}"]
 
 
+def _rulers(rows: Sequence[PointRow]) -> list[str]:
+    n_of = Counter(row.ruler_version for row in sorted(rows, key=lambda row: row.measured_at))
+    if len(n_of) < 2:
+        return []
+    listed = ", ".join(f"{n:,} by ruler {ruler}" for ruler, n in n_of.items())
+    return [f"{len(n_of)} rulers, {listed}: they do not compare, and of a shape those of the newest alone are ranked"]
+
+
 def _interference(rows: Sequence[PointRow]) -> list[str]:
     texts = [row.disturbed for row in rows if row.disturbed]
     return [f"disturbed, {len(texts)} of {len(rows)} points: {disturbed_in_words(texts)}"] if texts else []
 
 
 def _far_quotients(rows: Sequence[PointRow], rankings: Sequence[Ranking]) -> list[str]:
-    eagers = {(row.commit, shape_of(row)): row for ranking in rankings if (row := ranking.eager)}
-    told = far_quotients_in_words([(row, eagers.get((row.commit, shape_of(row)))) for row in rows])
+    def key(row: PointRow) -> tuple[object, ...]:
+        return (row.commit, row.ruler_version, shape_of(row))
+
+    eagers = {key(row): row for ranking in rankings if (row := ranking.eager)}
+    told = far_quotients_in_words([(row, eagers.get(key(row))) for row in rows])
     return [told] if told else []
 
 

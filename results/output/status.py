@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from results.metrics import SWEEP_METRICS
 from results.output.known_changes import known_changes_as_text
 from results.output.plain_values import document_as_json, plain_fields
 from results.output.terminal import UNLIMITED, Style
@@ -202,11 +203,10 @@ def _stopped_in_words(stopped: Sequence[Stopped], terminal: Terminal, limit: int
 def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal, limit: int | None) -> str:
     if not failures:
         return "Nothing fails."
-    groups = Counter((row.benchmark, row.state, row.since, row.last_ok, row.reason) for row in failures)
+    groups = Counter((row.benchmark, row.state, row.since, _before(row), row.reason) for row in failures)
     verb = "fails" if len(failures) == 1 else "fail"
     lines = [terminal.paragraph(f"{len(failures):,} series {verb}:", Style.BAD)]
-    for (benchmark, state, since, last_ok, reason), n_series in groups.most_common(limit):
-        before = f"ok until {last_ok[:8]}" if last_ok else "never ok"
+    for (benchmark, state, since, before, reason), n_series in groups.most_common(limit):
         because = f": {reason.splitlines()[0]}" if reason else ""
         line = f"{benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
         lines.append(terminal.paragraph(line, indent="  "))
@@ -255,3 +255,13 @@ def _named_parameters(fields: dict[str, object]) -> dict[str, object]:
     if isinstance(found, list | tuple):
         return {**fields, "parameters": dict(found)}
     return fields
+
+
+def _before(row: FailureRow) -> str:
+    """Write until when a failing series had a value."""
+    if row.last_ok is not None:
+        return f"ok until {row.last_ok[:8]}"
+    if row.last_ok_otherwise is None:
+        return "never ok"
+    by = f"ruler {row.version}" if row.metric in SWEEP_METRICS else f"version {row.version[:12]}"
+    return f"never ok by {by}, ok until {row.last_ok_otherwise[:8]} by another"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 
 from results.database.key_lists import any_of
 from results.database.point_parameters import parameters_of_points
-from results.database.schema import Benchmark, Measurement, Run, Series, Value
+from results.database.schema import OLDEST_FIRST, Benchmark, Commit, Measurement, Run, Series, Value
 from results.files.records import State
 from results.metrics import LATENCY
 from results.questions.freshness import RUNS_OF_PLACE, newest_of_benchmarks
@@ -47,7 +49,10 @@ def failures(store: Store, **places: Unpack[PlaceFilter]) -> list[FailureRow]:
         described = _described(connection, failing)
         parameters = parameters_of_points(connection, {row.point_id for row in described.values()})
         courses = _courses(connection, described.values())
-    rows = [_failure_row(described[series_id], run_id, courses[series_id], parameters) for series_id, run_id in failing]
+        rows = [
+            _failure_row(described[series_id], run_id, courses[series_id], parameters) for series_id, run_id in failing
+        ]
+        rows = _with_other_versions(connection, rows)
     return sorted(rows, key=lambda row: (row.project, row.benchmark, row.machine, row.environment, row.series_id))
 
 
@@ -152,6 +157,49 @@ def _courses(connection: Connection, described: Iterable[DatabaseRow]) -> dict[i
             in_order = sorted(found[first_of(series_id, joined)], key=lambda pair: pair[0])
             courses[series_id] = [observation for _, observation in in_order]
     return courses
+
+
+_THEIRS, _THEIR_BENCHMARK = aliased(Series), aliased(Benchmark)
+# By the key of a value, which begins with the run.
+_OK_OTHERWISE = (
+    sa.select(Series.id, _THEIRS.id, Commit.hash)
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .join(
+        _THEIR_BENCHMARK,
+        (_THEIR_BENCHMARK.project_id == Benchmark.project_id)
+        & (_THEIR_BENCHMARK.name == Benchmark.name)
+        & (_THEIR_BENCHMARK.metric == Benchmark.metric)
+        & (_THEIR_BENCHMARK.id != Benchmark.id),
+    )
+    .join(
+        _THEIRS,
+        (_THEIRS.benchmark_id == _THEIR_BENCHMARK.id)
+        & (_THEIRS.point_id == Series.point_id)
+        & (_THEIRS.machine_id == Series.machine_id)
+        & (_THEIRS.environment_id == Series.environment_id),
+    )
+    .join(
+        Run,
+        (Run.machine_id == Series.machine_id)
+        & (Run.environment_id == Series.environment_id)
+        & (Run.project_id == Benchmark.project_id),
+    )
+    .join(Value, (Value.run_id == Run.id) & (Value.series_id == _THEIRS.id) & (Value.state == State.OK.value))
+    .join(Commit, Commit.id == Run.commit_id)
+    .where(any_of(Series.id, "series_ids"))
+    .order_by(*OLDEST_FIRST)
+)
+
+
+def _with_other_versions(connection: Connection, rows: Sequence[FailureRow]) -> list[FailureRow]:
+    """Return the rows, those that never had a value with the newest one of another ruler or version."""
+    never = {row.series_id for row in rows if row.last_ok is None}
+    if not never:
+        return list(rows)
+    values = connection.execute(_OK_OTHERWISE, {"series_ids": never})
+    found = {ours: (theirs, commit) for ours, theirs, commit in values}  # the newest is the last
+    others = ((row, *found.get(row.series_id, (None, None))) for row in rows)
+    return [replace(row, other_series_id=theirs, last_ok_otherwise=commit) for row, theirs, commit in others]
 
 
 def _failure_row(

@@ -13,7 +13,7 @@ from results.errors import NoRepository, UnknownRevision
 from results.files.git import run_git
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -29,6 +29,8 @@ def commit_of(store: Store, revision: str, *, repository: Path | None = None) ->
     repository: where git is asked; default: the current folder.
     Raises: UnknownRevision, with the commit if git knows it.
     """
+    if not revision.strip():  # most often a variable of a shell that is not set
+        raise UnknownRevision("the revision is empty; name a commit, a branch or a tag")
     with store.reading() as connection:
         stored = _starting_with(connection, revision)
         if stored == [revision]:
@@ -73,6 +75,22 @@ def _is_shallow(folder: Path) -> bool:
         return run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true"
     except NoRepository:
         return False
+
+
+def commits_in_git(hashes: Collection[str], *, repository: Path | None = None) -> frozenset[str] | None:
+    """Return those of the full hashes that git has as commits; None where there is no git, or a shallow clone.
+
+    repository: where git is asked; default: the current folder.
+    """
+    folder = repository or Path.cwd()
+    asked = "".join(f"{one}\n" for one in sorted(hashes) if HASH_PREFIX.fullmatch(one))
+    try:
+        whole = run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        answer = run_git(folder, "cat-file", "--batch-check", given=asked).stdout if whole else ""
+    except NoRepository:
+        return None
+    words = (line.split() for line in answer.splitlines())
+    return frozenset(found[0] for found in words if found[1:2] == ["commit"]) if whole else None
 
 
 def have_equal_kernels(one: str, other: str, *, repository: Path | None = None) -> bool | None:

@@ -39,7 +39,8 @@ class FailureRow:
     """Series whose latest run produced no value: its state, and the reason where the file gave one.
 
     commit: of the latest run. since: first commit of the unbroken row of failures up to there, n_runs long.
-    first_failed: first commit ever that failed, in whatever way. last_ok: last commit with a value, or None.
+    first_failed: first commit ever that failed, in whatever way. last_ok: last commit with a value, or None; then
+    last_ok_otherwise is the last one with a value of other_series_id, which is of another ruler or version.
     """
 
     series_id: int
@@ -60,6 +61,13 @@ class FailureRow:
     first_failed_date: datetime | None
     last_ok: str | None
     n_runs: int
+    last_ok_otherwise: str | None = None
+    other_series_id: int | None = None
+
+    @property
+    def was_ok(self) -> bool:
+        """Whether it ever had a value, by whichever ruler or version."""
+        return self.last_ok is not None or self.last_ok_otherwise is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,17 +5,25 @@ The command `fusebench store acknowledge` and the dashboard's page *Regressions*
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
 from results.errors import NotADecisionsFile, ResultsError
-from results.files.decisions import DECISIONS_NAME, DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
+from results.files.decisions import (
+    DECISIONS_NAME,
+    WHERE_DECISIONS,
+    append_decision,
+    decisions_file_of_environment,
+    withdraw_acknowledgements,
+)
 from results.files.parameters import is_storable
 from results.files.records import Decided, TriageDecision
 from results.ingest.acknowledged_series import acknowledged_series
 from results.ingest.decisions import apply_decisions, content_of, withdraw_merged
+from results.ingest.series_digests import digests_of_series
 from results.judgement.findings import acknowledgement_of
 
 if TYPE_CHECKING:
@@ -29,11 +37,13 @@ if TYPE_CHECKING:
     from results.store import Store
 
 __all__ = [
-    "DEFAULT_DECISIONS",
+    "WHERE_DECISIONS",
     "acknowledge_finding",
     "acknowledged_by",
+    "decisions_file_of_environment",
     "declare",
     "is_within",
+    "of_these_series",
     "take_back_finding",
     "withdraw",
 ]
@@ -72,6 +82,13 @@ def acknowledged_by(store: Store, record: AcknowledgementRecord) -> Acknowledged
         return acknowledged_series(connection, content_of(record))
 
 
+def of_these_series(store: Store, record: AcknowledgementRecord, found: AcknowledgedSeries) -> AcknowledgementRecord:
+    """Return the acknowledgement of the series `found` alone: one that is measured at its commit later is none."""
+    with store.reading() as connection:
+        digests = digests_of_series(connection, {one.series_id for one in found})
+    return replace(record, series=tuple(sorted(digests.values())))
+
+
 def is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
     """Tell whether `stored` is of the same commit and names all that `selection` does."""
     names = ("benchmark", "metric", "machine", "environment")
@@ -94,11 +111,11 @@ def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
     if decision not in set(TriageDecision):
         raise ResultsError(f"the decision is {decision!r}, not one of {', '.join(TriageDecision)}; nothing was written")
     record = acknowledgement_of(finding, decision=TriageDecision(decision), decided=decided)
-    n_series = len(acknowledged_by(store, record))
-    if not n_series:
+    found = acknowledged_by(store, record)
+    if not found:
         raise ResultsError(f"no stored series of {finding.benchmark} was measured at {finding.first_bad[:8]} any more")
-    declare(store, record, file=file)
-    return n_series
+    declare(store, of_these_series(store, record, found), file=file)
+    return len(found)
 
 
 def take_back_finding(store: Store, finding: Finding, *, by: str, note: str, file: Path) -> int:

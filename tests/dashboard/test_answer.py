@@ -140,6 +140,13 @@ def test_the_answer_says_that_a_leader_led_from_the_first_on(point):
     )
 
 
+def test_the_answer_blames_no_commit_for_what_another_ruler_decided(point):
+    rows = over_commits(point, 0.5, 0.5, 2.0, 2.0)
+    words = since([row._replace(ruler_version="4" if row.commit < "00000002" else "5") for row in rows])
+    assert words.startswith("fused is the fastest here by ruler 5 since 00000002")
+    assert words.endswith("(Change 2); by ruler 4, which does not compare, eager was, at 00000001.")
+
+
 def test_the_answer_says_what_was_decided_last(point):
     words = since(over_commits(point, 0.5, 2.0, 1.001))
     assert words.startswith("Last decided at 00000001: fused is the fastest here since 00000001")

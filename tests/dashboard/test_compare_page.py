@@ -100,7 +100,9 @@ def test_of_two_sides_the_difference_comes_first_and_then_what_was_compared():
         "4 worse and 1 better beyond the noise, of 9 points, geometric mean +10.0 %: "
         "fa6c3a38 2026-11-22 Tests of whole runs against ea9b3f1c 2026-11-22"
     )
-    assert answer_of(names, [Mean(mean=None, **counts)]).startswith("No point has a value on both sides: fa6c3a38")
+    assert answer_of(names, [Mean(mean=None, **counts)]).startswith(
+        "No point has a value on both sides by one ruler or version: fa6c3a38"
+    )
 
 
 def test_a_commit_is_headed_by_its_hash_and_date_where_there_is_little_room():

@@ -25,8 +25,9 @@ def called(*arguments, data):
 def test_advice_for_a_shape_is_json_alone_on_stdout(tmp_path):
     options = ("--dim", "16", "--hidden", "64", "--batch", "1,4", "--provider", "fused", "--uncommitted")
     answer = called("advise", *options, "--format", "json", data=tmp_path)
-    assert answer.returncode == 0, answer.stderr
+    assert answer.returncode in {0, 3}, answer.stderr
     content = json.loads(answer.stdout)
+    assert (answer.returncode == 3) is any(each["run"] is None for each in content["choices"])
     assert [each["batch"] for each in content["choices"]] == [1, 4]
     # Where a busy machine leaves it undecided, nothing is advised.
     assert {each["run"] for each in content["choices"]} <= {"eager", "fused", None}

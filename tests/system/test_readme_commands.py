@@ -99,8 +99,8 @@ def test_the_command_works_as_it_is_typed(shell, command):
     done = subprocess.run(
         command, cwd=shell.folder, env=environ_of(shell), capture_output=True, text=True, check=False, timeout=1800
     )
-    # A busy machine is what the doctor is there to find.
-    fine = {0, 2} if command[1] == "doctor" else {0}
+    # A busy machine is what the doctor is there to find, and what leaves undecided what to run.
+    fine = {"doctor": {0, 2}, "advise": {0, 3}}.get(command[1], {0})
     assert done.returncode in fine, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.strip()
     assert "Traceback" not in done.stderr

@@ -62,6 +62,7 @@ def main(  # noqa: PLR0913 - its options
     """Measure BASE and HEAD in alternation on this machine, each through its own wheel.
 
     BASE is by default where HEAD left the main branch, or its parent if it is on it; HEAD is what is checked out.
+    BASE and HEAD may be one commit, an A/A, which shows this machine's noise.
     Says what got slower or faster; --format text|json|markdown|junit|github and --report FORMAT=FILE are gate's,
     and --all lists what stayed the same, too. --exact takes two rounds and judges counts, memory, error and states
     only.
@@ -161,6 +162,8 @@ def _announce(comparison: Comparison, *, is_head_checked_out: bool) -> None:
     base, head = comparison.commits
     if base == head and len(comparison.sides) == 2 and comparison.sides[1].stack != PRESENT:
         click.echo(f"{head.hash[:8]} ({head.subject}) on the present stack against {comparison.sides[1].stack.name}")
+    elif base == head:
+        click.echo(f"{head.hash[:8]} ({head.subject}) against itself, an A/A: what differs is noise of this machine.")
     else:
         click.echo(f"base {base.hash[:8]} ({base.subject}) against head {head.hash[:8]} ({head.subject})")
         if are_equal_kernels(comparison.commits):

@@ -64,6 +64,8 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's values, each of its 
     Give a block (--dim and --hidden), a known model (--model), or a module of yours (--module). A minute or two for
     four batches of a BERT's block on two cores; what is recorded of this commit already is not measured again.
 
+    Exit code 0: it advises something at every batch, 3: it leaves one undecided, or nothing gave a time.
+
     \b
     fusebench advise --dim 768 --hidden 3072 --batch 1,16,128
     fusebench advise --model llama-3-8b --dtype bfloat16 --batch 1

@@ -7,7 +7,6 @@ to `call-3` are the half hour of a rented machine; `unpack ARCHIVE` puts back wh
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import os
@@ -15,16 +14,20 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from benchmarks.ruler.campaign.calls import CALLS, MINUTES_OF_A_CALL, run_all, run_call
 from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Report, Status, keep_report
+from benchmarks.ruler.command_line import Parser
 from benchmarks.ruler.errors import InvalidSettings, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.plan.campaign_axes import ARTICLE, HALF_HOUR, cells_ahead
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, Settings, settings_from_environment
 from benchmarks.ruler.sweep.interruption import ended_by_exit_code, interruptible
+
+if TYPE_CHECKING:
+    import argparse
 
 # Piece → where it is: imported only to be run, so that what is missing can be said first.
 _FOLDER = "benchmarks.ruler.campaign"
@@ -62,16 +65,8 @@ def main() -> None:
         sys.exit(_performed(options))
 
 
-class _Parser(argparse.ArgumentParser):
-    """Parser whose exit code at wrong usage is that of the other commands; click may be missing here."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ExitCode.WRONG_USAGE, f"{self.prog}: {message}\n")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=f"python -m {_FOLDER}", description=__doc__.splitlines()[0])
+    parser = Parser(prog=f"python -m {_FOLDER}", description=__doc__.splitlines()[0])
     parser.add_argument("piece", choices=["all", *_CALLS, *PIECES, *_ON_FILES, "cells"])
     parser.add_argument("file", nargs="?", type=_absolute, help="ARCHIVE to unpack, JOURNAL to make asv's record of")
     parser.add_argument("--device", choices=list(DeviceKind), type=DeviceKind, default=DeviceKind.CUDA)

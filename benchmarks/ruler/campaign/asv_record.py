@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.ruler.command_line import Parser
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.axes import all_groups
 from benchmarks.ruler.plan.axes_files import axes_from_settings
@@ -29,10 +30,13 @@ from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep, read_plan, writ
 from benchmarks.ruler.worker.process import python_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.ruler.record.lines import Line
     from benchmarks.ruler.replay.suite import Recording
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
+_MODULE = "benchmarks.ruler.campaign.asv_record"
 _ENVIRONMENT = re.compile(r"py[\d.]+-(?P<device>cpu|cuda)-t(?P<threads>\d+)(-.*)?")
 
 
@@ -52,7 +56,7 @@ def record_for_asv(journal: Path, settings: Settings) -> Path:
         # The suites refuse a checkout that differs from its commit, which is not what is recorded here.
         handed_on = Settings(data_dir=settings.data_dir, plan=plan, is_uncommitted=True)
         done = subprocess.run(
-            [sys.executable, "-m", __name__, str(plan), str(asv_configuration(settings.data_dir)), str(machines)],
+            [sys.executable, "-m", _MODULE, str(plan), str(asv_configuration(settings.data_dir)), str(machines)],
             cwd=ROOT,
             env={**environment_from_settings(handed_on), "PYTHONPATH": python_path()},
             stdin=subprocess.DEVNULL,
@@ -103,22 +107,31 @@ def _machine(known: Path, sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def main(plan: str, configuration: str, machines: str) -> int:
-    """Let asv run on what the journal of a plan holds, in a process whose environment hands that plan on."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Let asv run on what the journal of a plan holds, in a process whose environment hands that plan on.
+
+    Returns asv's exit code, or exits with 64 at wrong arguments.
+    """
+    parser = Parser(prog=f"python -m {_MODULE}", description=__doc__.splitlines()[0])
+    parser.add_argument("plan", type=Path, help="plan whose journal asv runs on")
+    parser.add_argument("configuration", help="asv's configuration")
+    parser.add_argument("machines", help="asv's file of machines")
+    asked = parser.parse_args(arguments)
+
     from asv import runner  # noqa: PLC0415 - asv is imported where it is asked for
     from asv.commands.run import Run  # noqa: PLC0415 - the same
     from asv.config import Config  # noqa: PLC0415 - the same
 
-    known = read_plan(Path(plan))
+    known = read_plan(asked.plan)
     sweep = empty_sweep(known).with_lines(JournalReader(known.path).read())
     # The one place where asv asks who starts its processes; it has no other way to be told.
     runner.get_spawner = partial(_spawner, sweep)
     code: int | None = Run.run(
-        Config.load(configuration),
+        Config.load(asked.configuration),
         env_spec=[f"existing:{sys.executable}"],
         set_commit_hash=known.run.commit,
         machine=known.run.machine,
-        _machine_file=machines,
+        _machine_file=asked.machines,
         show_stderr=True,
         pull=False,
     )
@@ -180,4 +193,4 @@ class _Replayed:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.campaign.settings import CampaignSettings, Report, Status, code_measured
+from benchmarks.ruler.command_line import Parser
+from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.record.durable import append_durably
 from benchmarks.ruler.worker.parent_death import end_with_parent
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.campaign.smoke_checks import Check
 
+_MODULE = "benchmarks.ruler.campaign.smoke"
 _LOST, _HUNG = "the process that ran it was lost", "it gave no sign for as long as any check may take"
 _BEGUN = "begun"
 # A process that ends as often without having finished a check will not finish any.
@@ -88,7 +91,7 @@ def _append(path: Path, **line: str | None) -> None:
 
 
 def _checked_in_a_process(settings: CampaignSettings, path: Path, code: str) -> int:
-    command = [sys.executable, "-m", __name__, settings.device, str(path), code, str(settings.until)]
+    command = [sys.executable, "-m", _MODULE, settings.device, str(path), code, str(settings.until)]
     environ = {**environment_from_settings(settings.ruler), "PYTHONPATH": python_path()}
     with subprocess.Popen(
         command,
@@ -137,15 +140,21 @@ def run_checks(found: Mapping[str, Check], path: Path, *, code: str, until: floa
 
 
 def main(arguments: list[str]) -> int:
-    """Run the checks of a device in this process. arguments: device, file of results, code, Unix time of the end."""
+    """Run the checks of a device in this process; return its exit code, 64 at wrong arguments."""
+    parser = Parser(prog=f"python -m {_MODULE}", description="Run the checks of a device, as the campaign does.")
+    parser.add_argument("device", choices=list(DeviceKind), type=DeviceKind)
+    parser.add_argument("file", type=Path, help="file of results, JSON lines, which is appended to")
+    parser.add_argument("code", help="hash of the code that is checked")
+    parser.add_argument("until", type=float, help="when nothing new begins any more, in seconds since 1970")
+    asked = parser.parse_args(arguments)
+
     import torch  # noqa: PLC0415 - only in the process that needs it
 
     from benchmarks.ruler.campaign.smoke_checks import checks  # noqa: PLC0415 - the same
 
-    device, path, code, until = arguments
-    if device == "cuda" and not torch.cuda.is_available():
+    if asked.device == DeviceKind.CUDA and not torch.cuda.is_available():
         return os.EX_UNAVAILABLE
-    return run_checks(checks(torch.device(device)), Path(path), code=code, until=float(until))
+    return run_checks(checks(torch.device(asked.device)), asked.file, code=asked.code, until=asked.until)
 
 
 if __name__ == "__main__":

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
-ROUNDS = 7
-SAMPLED_S = 12.0
+ROUNDS = 20
+SAMPLED_S = 6.0
 """Time of everyone's turns together at a shape, in a round."""
 
 ROWS_OF_ROUND = len(AXES.batches) * len(AXES.hiddens) * len(PROVIDERS)
-# In so many of some forty turns, fewer of long calls, nothing else may have taken the machine's time; nearest ones are
-# some 0.1 s apart.
-_LEAST_PAIRS, _MOST_BETWEEN_S = 10, 0.5
+# In so many of some twenty turns, fewer of long calls, nothing else may have taken the machine's time; nearest ones are
+# some 0.1 s apart. Rounds lie farther apart than turns: many short rounds tell more than few long ones.
+_LEAST_PAIRS, _MOST_BETWEEN_S = 5, 0.5
 
 
 class TurnTime(NamedTuple):
@@ -104,12 +104,12 @@ def _round(settings: Settings, shapes: Sequence[Shape], speed: MachineSpeed, num
                 ring.expect_one_less()
             return _found(answer, request)
 
-        def timed_turns(timer: TimerProcess, shape: Shape) -> tuple[TimerTurn, ...] | None:
+        def timed_turns(timer: TimerProcess, shape: Shape) -> tuple[TimerTurn, ...] | str:
             try:
-                return timer.turns(shape)
-            except RuntimeError:
+                return timer.turns(shape) or "it could not be built for torch's Timer"
+            except RuntimeError as error:
                 ring.expect_one_less()
-                raise
+                return str(error)
 
         for shape in shapes:
             ring.expect_all()
@@ -138,9 +138,16 @@ def _found(answer: Answer, request: Request) -> dict[str, Timed]:
         for message in answer.messages
         if message["event"] == "outcome"
     }
-    if answer.death is not None:
-        lost = TimingOutcome(state=answer.death.state, reason=answer.death.reason)
-        found = {str(contender): lost for contender in request.contenders} | found
+    if (death := answer.death) is not None:
+        names = [str(contender) for contender in request.contenders]
+        ran = None if death.contender_index is None else names[death.contender_index]
+        lost = {
+            name: TimingOutcome(
+                state=death.state, reason=death.reason if ran in {None, name} else f"beside {ran}: {death.reason}"
+            )
+            for name in names
+        }
+        found = lost | found
     turns = [message for message in answer.messages if message["event"] == "turn"]
     return {
         name: Timed(
@@ -156,15 +163,15 @@ def _found(answer: Answer, request: Request) -> dict[str, Timed]:
     }
 
 
-def _row(provider: str, shape: Shape, in_company: Timed, alone: Timed, of_timer: Sequence[TimerTurn] | None) -> Row:
+def _row(provider: str, shape: Shape, in_company: Timed, alone: Timed, of_timer: Sequence[TimerTurn] | str) -> Row:
     named = Row(provider=provider, shape=shape.label())
     outcomes = in_company.outcome, alone.outcome
     failed = next((one for one in outcomes if one.state is not State.OK), None)
     if failed is not None:
         return replace(named, failure=f"{failed.state}: {failed.reason}")
-    if not of_timer or in_company.outcome.latency_s is None:
-        return replace(named, failure="it could not be built for torch's Timer")
-    named = replace(named, company_s=in_company.outcome.latency_s)
+    if isinstance(of_timer, str):
+        return replace(named, failure=of_timer)
+    named = replace(named, company_s=in_company.outcome.latency_s or math.nan)
     ratios = [
         ratios_beside(in_company.turns, others)
         for others in (

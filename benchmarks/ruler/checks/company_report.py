@@ -8,11 +8,11 @@ from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.checks.conclusion import DISTURBED, concluded, first_cause
-from benchmarks.ruler.measure.statistics import students_t
+from benchmarks.ruler.measure.statistics import median_interval, students_t
 from benchmarks.ruler.plan.units import percent, signed_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.ruler.checks.conclusion import Conclusion
 
@@ -21,6 +21,9 @@ TOO_FEW = "a single round that counts tells nothing"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
 _LEAST_ROUNDS = 2
+# Of fewer, the interval of the median would reach from the least to the greatest.
+_LEAST_FOR_MEDIAN = 9
+_HEADS, _WIDE = ("over alone", "over Timer", "over it, one input"), 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,11 @@ class Row:
     failure: str | None = None
 
 
+def limit_of(call_s: float) -> float:
+    """Return how far apart times of a call of `call_s` may lie, as a part of it."""
+    return _MOST_APART_IF_SHORT if call_s < _SHORT_S else _MOST_APART
+
+
 class Apart(NamedTuple):
     """How far the time in company lies above another, as a part of it, and its 95 % interval over the rounds."""
 
@@ -61,13 +69,18 @@ class Apart(NamedTuple):
 
 
 def apart_from(ratios: Sequence[float]) -> Apart:
-    """Return how far ratios lie above 1: their geometric mean, with Student's interval of their logarithms.
+    """Return how far ratios lie above 1: their median; of less than nine their geometric mean, by Student's interval.
 
-    Those that are NaN are none.
+    A process lies well or badly in memory, and a round in which one did so weighs as much as any in a median. Those
+    that are NaN are none.
     """
-    logs = [math.log(ratio) for ratio in ratios if not math.isnan(ratio)]
-    if not logs:
+    known = [ratio for ratio in ratios if not math.isnan(ratio)]
+    if not known:
         return Apart(math.nan, -1.0, math.inf)
+    if len(known) >= _LEAST_FOR_MEDIAN:
+        found = median_interval(known)
+        return Apart(found.median - 1, found.low - 1, found.high - 1)
+    logs = [math.log(ratio) for ratio in known]
     mean = fmean(logs)
     if len(logs) < _LEAST_ROUNDS:
         return Apart(math.expm1(mean), -1.0, math.inf)
@@ -112,7 +125,7 @@ class Case:
     @property
     def limit(self) -> float:
         """How far they may lie apart."""
-        return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
+        return limit_of(self.company_s)
 
     @property
     def is_within(self) -> bool | None:
@@ -132,29 +145,16 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
     A case fails whose interval lies wholly beyond the limit, and counts as within if all of it lies there; one that
     reaches over the limit tells neither, and is not counted.
     """
-    wide = max((len(row.shape) for row in found), default=0)
-    heads = "over alone", "over Timer", "over it, one input"
-    lines = [f"{'provider':14} {'shape':{wide}} {'company':>10} {' '.join(f'{head:>26}' for head in heads)}"]
+    lines = [f"{'provider':16} {'company':>10} {' '.join(f'{head:>{_WIDE}}' for head in _HEADS)}"]
     rounds: dict[tuple[str, str], list[Row]] = {}
     for row in found:
-        rounds.setdefault((row.provider, row.shape), []).append(row)
+        rounds.setdefault((row.shape, row.provider), []).append(row)
     cases = {key: Case(rounds=tuple(some)) for key, some in rounds.items()}
-    for (provider, shape), case in cases.items():
-        if case.failure is not None:
-            lines.append(f"{provider:14} {shape:{wide}} {case.failure}")
-            continue
-        alone, timer, single = map(str, (*case.apart, case.apart_from_single))
-        lines.append(
-            f"{provider:14} {shape:{wide}} {case.company_s * 1e6:7.1f} µs {alone:>26} {timer:>26} {single:>26}  "
-            f"{_verdict_on(case)}"
-        )
+    for shape in dict.fromkeys(shape for shape, _ in cases):
+        lines.append(shape)
+        lines += [_line(provider, case) for (name, provider), case in cases.items() if name == shape]
     timed = {key: case for key, case in cases.items() if case.failure is None}
-    for provider in dict.fromkeys(provider for provider, _ in timed):
-        of_all = [case for (name, _), case in timed.items() if name == provider and case.counted]
-        if len(of_all) >= _LEAST_ROUNDS:
-            middles = zip(*((*case.apart, case.apart_from_single) for case in of_all), strict=True)
-            columns = (f"{apart_from([1 + one.middle for one in column])!s:>26}" for column in middles)
-            lines.append(f"{provider:14} {f'{len(of_all)} shapes':{wide}} {'':10} {' '.join(columns)}")
+    lines += _lines_of_all(timed)
     counted = [case for case in timed.values() if case.counted]
     judged = [case.is_within for case in counted if case.is_within is not None]
     n_single = sum(len(case.counted) < _LEAST_ROUNDS for case in counted)
@@ -172,6 +172,29 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
             UNSURE: len(counted) - len(judged) - n_single,
         },
     )
+
+
+def _line(provider: str, case: Case) -> str:
+    if case.failure is not None:
+        return f"  {provider:14} {case.failure}"
+    columns = _columns((*case.apart, case.apart_from_single))
+    return f"  {provider:14} {case.company_s * 1e6:7.1f} µs {columns}  {_verdict_on(case)}"
+
+
+def _lines_of_all(timed: Mapping[tuple[str, str], Case]) -> list[str]:
+    """Return what all shapes of a provider say together, of those of which there are several."""
+    lines = []
+    for provider in dict.fromkeys(provider for _, provider in timed):
+        of_all = [case for (_, name), case in timed.items() if name == provider and case.counted]
+        if len(of_all) >= _LEAST_ROUNDS:
+            middles = zip(*((*case.apart, case.apart_from_single) for case in of_all), strict=True)
+            columns = _columns([apart_from([1 + one.middle for one in column]) for column in middles])
+            lines.append(f"  {provider:14} {f'{len(of_all)} shapes':>10} {columns}")
+    return ["all shapes of a provider together", *lines] if lines else []
+
+
+def _columns(found: Sequence[Apart]) -> str:
+    return " ".join(f"{one!s:>{_WIDE}}" for one in found)
 
 
 def _verdict_on(case: Case) -> str:

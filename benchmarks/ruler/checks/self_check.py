@@ -3,6 +3,7 @@
 `python -m benchmarks.ruler.self_check aa` measures the same function under two names, beside two others.
 `python -m benchmarks.ruler.self_check coverage` looks whether intervals hold what later processes find.
 `python -m benchmarks.ruler.self_check company` times providers in company, alone and by torch's Timer.
+`python -m benchmarks.ruler.self_check re-warming` compares samples with the calls that follow them.
 `python -m benchmarks.ruler.self_check planted` plants disturbances, and compares flags with bias.
 `python -m benchmarks.ruler.self_check ceilings` measures the machine's ceilings twice, and under load.
 `python -m benchmarks.ruler.self_check floors` measures the quick axes and compares every point with its floor.
@@ -15,73 +16,24 @@ The exit code is 0 if a check passes, 2 if it fails, and 3 if the machine was so
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from benchmarks.ruler.checks import cheats, company, company_report, coverage, floors, planted
+from benchmarks.ruler.checks import cheats, company, company_report, coverage, floors, planted, re_warming, speed
 from benchmarks.ruler.checks.conclusion import exit_code, first_cause
-from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
+from benchmarks.ruler.checks.scratch import scratch_settings
 from benchmarks.ruler.measure.conditions import shared_cache_bytes
-from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import DeviceKind
-from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.plan.units import percent, signed_percent
-from benchmarks.ruler.record.provenance import expected_device, measured_commit
-from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.record.provenance import expected_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from benchmarks.ruler.checks.conclusion import Conclusion
-    from benchmarks.ruler.plan.settings import Settings
-
-# The same 12 points as `_COLD`, the way asv is used without us: a process for each point, which builds and compiles.
-_PLAIN_SUITE = """
-import torch
-from benchmarks.ruler.providers import registry as providers
-from benchmarks.ruler.providers import workload
-from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
-
-
-class Plain:
-    params = (["eager", "compiled"], [16, 256, 1024], [256, 1024])
-    param_names = ["provider", "batch", "hidden"]
-    timeout = 600
-
-    def setup(self, provider, batch, hidden):
-        torch.set_num_threads(THREADS)
-        shape = Shape(
-            operation=Operation.MLP, pass_=Pass.FORWARD, dtype="float32", activation="gelu",
-            batch=batch, hidden=hidden, dim=hidden // 4, cache=CachePolicy.WARM,
-        )
-        load = workload.workload(shape, device=torch.device("cpu"))
-        with torch.inference_mode():
-            self.call = workload.one_call(load, providers.build(Contender(provider=provider), load).function)
-            self.call()
-
-    def time_forward(self, provider, batch, hidden):
-        with torch.inference_mode():
-            self.call()
-"""
-_COLD = replace(
-    QUICK,
-    name="cold",
-    operations=("mlp",),
-    providers=("eager", "compiled"),
-    batches=(16, 256, 1024),
-    hiddens=(256, 1024),
-)
-_REPLAYED = replace(
-    QUICK, name="replayed", providers=("eager", "fused"), batches=tuple(range(1, 51)), hiddens=(64,), budget_s=0.01
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -113,7 +65,7 @@ def coverage_of_intervals() -> None:
     type=click.IntRange(min=1),
     default=company.ROUNDS,
     show_default=True,
-    help="How often, three or four minutes each.",
+    help="How often, a minute and a half each; nine and more tell medians.",
 )
 def company_of_rivals(*, rounds: int) -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
@@ -139,43 +91,30 @@ def _tell(lines: Sequence[str], *conclusions: Conclusion) -> NoReturn:
     _conclude(*conclusions)
 
 
-@main.command()
-def speed() -> None:
+@main.command(name="speed")
+def speed_of_the_ruler() -> None:
     """Print the ruler's overhead: replaying, the worker, a cold sweep against plain asv."""
-    with scratch_settings() as settings, cold_inductor():
-        start = time.perf_counter()
-        measure(settings, axes=_COLD, operation="mlp")
-        ours_s = time.perf_counter() - start
-    with scratch_settings() as settings, cold_inductor():
-        suite = _folder(settings) / "plain_suite"
-        suite.mkdir()
-        (suite / "__init__.py").touch()
-        (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(settings.threads)), encoding="utf-8")
-        plain_s = _asv_seconds(settings, suite, bench="plain")
-    with scratch_settings() as settings:
-        axes_file = _folder(settings) / "axes.toml"
-        names = "providers", "batches", "hiddens"
-        axes_file.write_text(
-            "".join(f"{name} = {json.dumps(list(getattr(_REPLAYED, name)))}\n" for name in names)
-            + f"budget_s = {_REPLAYED.budget_s}\n",
-            encoding="utf-8",
-        )
-        settings = replace(settings, axes=str(axes_file))  # noqa: PLW2901 - the same folder
-        recorded = measure(settings, operation="linear")
-        overheads = {
-            line.group: float(str(line.head.conditions["ruler_overhead_s"])) for line in recorded.timings.values()
-        }
-        replay_s = _asv_seconds(settings, ROOT / "benchmarks", bench="linear.Linear.time_forward")
-    n_points = len(recorded.timings)
-    click.echo(f"replaying {n_points} measured points through asv run: {replay_s:.1f} s")
-    click.echo(
-        "worker, outside build, reference check, warm-up and sampling: "
-        f"{sum(overheads.values()) / n_points * 1e3:.1f} ms "
-        f"per point (worst group {max(overheads.values()) / 2 * 1e3:.1f} ms per point)"
-    )
-    click.echo(f"cold sweep of 12 points: {ours_s:.0f} s; asv alone, a process each: {plain_s:.0f} s; ", nl=False)
-    click.echo(f"ratio {ours_s / plain_s:.2f}")
+    speed.tell_costs()
     click.echo(_load())
+
+
+@main.command(name="re-warming")
+@click.option(
+    "--turns",
+    type=click.IntRange(min=re_warming.LEAST_TURNS),
+    default=re_warming.TURNS,
+    show_default=True,
+    help="Samples of each.",
+)
+def re_warming_of_samples(*, turns: int) -> None:
+    """Go on after each sample: the calls that follow should be as fast, if re-warming undoes what rivals did."""
+    click.echo(re_warming.HEAD)
+    found = []
+    with scratch_settings() as settings:
+        for row in re_warming.rows(settings, company.AXES, operation=company.OPERATION, turns=turns):
+            found.append(row)
+            click.echo(re_warming.line_of(row))
+    _conclude(re_warming.summary(found))
 
 
 @main.command(name="planted")
@@ -247,52 +186,6 @@ def _conclude(*conclusions: Conclusion) -> NoReturn:
 
 def _load() -> str:
     return f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs"
-
-
-def _folder(settings: Settings) -> Path:
-    """Return the temporary folder of `settings`, made if need be."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return settings.data_dir.parent
-
-
-def _asv_seconds(settings: Settings, suite: Path, *, bench: str) -> float:
-    """Return the seconds that `asv run` takes for `bench` of `suite`, on this interpreter, recorded in a folder."""
-    folder = _folder(settings)
-    config = folder / "asv.conf.json"
-    values = {
-        "version": 1,
-        "project": "self-check",
-        "repo": str(ROOT),
-        "branches": ["HEAD"],
-        "environment_type": "virtualenv",
-        "benchmark_dir": str(suite),
-        "results_dir": str(folder / "asv"),
-        "launch_method": "forkserver" if suite == ROOT / "benchmarks" else "spawn",
-        "default_benchmark_timeout": 900,
-    }
-    config.write_text(json.dumps(values), encoding="utf-8")
-    environ = environment_from_settings(settings) | {
-        "HOME": str(folder),
-        "PYTHONPATH": str(ROOT),
-        "ASV_PYTHONPATH": str(ROOT),
-    }
-    asv = [sys.executable, "-m", "asv", "--config", str(config)]
-    subprocess.run([*asv, "machine", "--yes", "--machine", "m"], env=environ, check=True, stdout=subprocess.DEVNULL)
-    start = time.perf_counter()
-    done = subprocess.run(
-        [
-            *(*asv, "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", measured_commit(settings).hash),
-            *("--machine", "m", "--bench", bench),
-        ],
-        env=environ,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    seconds = time.perf_counter() - start
-    if done.returncode or " ok" not in done.stdout or "failed" in done.stdout:
-        raise click.ClickException(f"asv run failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return seconds
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ they can be compared with those of the others' turns beside it.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from dataclasses import replace
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from benchmarks.ruler.checks.turns import Turn
+from benchmarks.ruler.command_line import Parser
 from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.worker.main import main as serve
 from benchmarks.ruler.worker.tasks import Worker
@@ -93,7 +93,7 @@ class WorkerInTurns(Worker):
 
 def main() -> None:
     """Serve requests in turns with whoever else is in the ring."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("--ring", required=True)
     options, others = parser.parse_known_args()
     serve(others, make=partial(WorkerInTurns, ring=options.ring))

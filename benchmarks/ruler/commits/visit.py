@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections import Counter
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.command_line import Parser
 from benchmarks.ruler.errors import UnknownCommit
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.points import Operation
@@ -38,7 +38,7 @@ _COMPILED_WITHIN_S = 1800.0
 
 def main() -> None:
     """Measure up to the visit that the settings name, or only check; the last line printed is what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("commit", help="full hash of the commit that the installed wheel must be of")
     parser.add_argument("--visits", type=int, required=True, help="visits to each group in the end")
     parser.add_argument("--check", action="store_true", help="compare results with the reference, time nothing")

@@ -165,6 +165,8 @@ def named_if_unwritable(path: Path) -> Iterator[None]:
     """Turn what keeps a file of a fleet from being written into InvalidShard, which names it."""
     try:
         yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidShard(f"{path}: cannot be written, as {_file_above(path)}; name another folder") from error
     except OSError as error:
         raise InvalidShard(
             f"{path}: cannot be written ({error.strerror}); make room there, or make the fleet's folder writable"
@@ -179,6 +181,12 @@ def read_value(path: Path, kind: type[_Value], *, mend: str) -> _Value | None:
     return _read(path, kind, mend=mend) if path.exists() else None
 
 
+def _file_above(path: Path) -> str:
+    """Return in words what keeps `path` from lying in a folder."""
+    found = next((above for above in path.parents if above.exists() and not above.is_dir()), path)
+    return f"{found} is no folder"
+
+
 def _text(value: DataclassInstance) -> str:
     return json.dumps(json_from_value(value), indent=1) + "\n"
 
@@ -191,5 +199,11 @@ def _read(path: Path, kind: type[_Value], *, mend: str = _PLAN_AGAIN) -> _Value:
         return value_from_json(kind, values)
     except FileNotFoundError:
         raise InvalidShard(f"{path}: no such file; `fusebench fleet plan --out FOLDER` writes it") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except NotADirectoryError:
+        raise InvalidShard(
+            f"{path}: no such file, as {_file_above(path)}; name the folder that `fusebench fleet plan --out` wrote"
+        ) from None
+    except OSError as error:
+        raise InvalidShard(f"{path}: cannot be read ({error.strerror}); make it readable, or copy it again") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidShard(f"{path}: not a file of a fleet ({error!r}); {mend}") from error

@@ -49,7 +49,12 @@ _KNOWN_OF_RULERS = {
         "Ruler 3 read the processor time right before each sample, which charged who has long Python paths: with one "
         "thread `compiled` some 8 % and `eager` 4 %, ours 1 to 2 %; so ratios to those two are too high by that much. "
         "Ruler 4 does not ([ADR 0020](adr/0020-clocks-are-read-two-calls-before-a-sample.md))."
-    )
+    ),
+    "4": (
+        "Ruler 4 re-warmed for a millisecond, which is short on some CPUs: above all `compiled`, and calls of 0.1 to 1 "
+        "ms, are overstated by 0 to 5 %, and by more where others use the same caches; ours the least. Ruler 5 "
+        "re-warms for four ([ADR 0024](adr/0024-ruler-5.md)); what that changes on a GPU was not measured."
+    ),
 }
 """What later turned out of what a ruler recorded, by its version."""
 _KNOWN_OF_COMMITS = {

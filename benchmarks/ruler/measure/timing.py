@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from statistics import median_low
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.ruler.measure.kept_chunks import KeptChunks
@@ -30,7 +31,8 @@ class Policy:
     """Sampling limits: precision, budget and sample length.
 
     min_sample_s: a sample groups as many calls as last this long, so that the clock's grain does not matter.
-    warming_s, warming_calls: untimed calls before each sample last as long or are as many, whichever is less.
+    warming_s, warming_calls: untimed calls before each sample last as long or are as many, whichever is less. Where
+    these are fewer than least_warming_calls, up to so many may last twice as long; there is one in any case.
     half_width: the 95 % half-width of the median, as a part of it, that is precise enough, not before the group was
     sampled for least_s.
     budget_s: time of a point's samples and re-warming after which it is what it is; max_samples: the same as a number,
@@ -40,9 +42,10 @@ class Policy:
     unless at least half of it is calm and its median no other.
     """
 
-    min_sample_s: float = 500e-6
-    warming_s: float = 1e-3
-    warming_calls: int = 20
+    min_sample_s: float = 1e-3
+    warming_s: float = 4e-3
+    warming_calls: int = 80
+    least_warming_calls: int = 4
     half_width: float = 0.01
     least_s: float = 0.0
     budget_s: float = 0.5
@@ -106,18 +109,20 @@ def warm_up(call: Callable[[], object], *, clock: Clock, policy: Policy) -> floa
     """Call until the time of a call settles; return it, in seconds.
 
     Blocks double until they last a sample; then two in a row must differ by at most `policy.settled`, and not
-    before `policy.least_warm_up_s`; it ends in any case when `policy.warm_up_s` is used up.
+    before `policy.least_warm_up_s`. When `policy.warm_up_s` is used up it ends after the second block in any case: with
+    no more than the middle one, since one call that was held up would leave a visit's samples single calls.
     """
-    calls, spent, previous = 1, 0.0, math.inf
+    calls, spent, previous, found = 1, 0.0, math.inf, list[float]()
     while True:
         block_s = clock.wall(call, calls=calls)
         spent += block_s
         per_call = block_s / calls
+        found.append(per_call)
         is_long = block_s >= policy.min_sample_s and spent >= policy.least_warm_up_s
         if is_long and abs(per_call - previous) <= policy.settled * per_call:
             return per_call
-        if spent >= policy.warm_up_s:
-            return per_call
+        if spent >= policy.warm_up_s and len(found) > 1:
+            return min(per_call, median_low(found))
         previous = per_call
         if block_s < policy.min_sample_s:
             calls *= 2
@@ -130,7 +135,8 @@ def calls_per_sample(per_call_s: float, *, policy: Policy) -> int:
 
 def warming_calls(per_call_s: float, *, policy: Policy) -> int:
     """Return the number of untimed calls that undo what the rivals' turns did to caches and predictors."""
-    return max(1, min(policy.warming_calls, int(policy.warming_s / max(per_call_s, 1e-9))))
+    held = policy.warming_s / max(per_call_s, 1e-9)
+    return max(1, min(policy.warming_calls, int(max(held, min(policy.least_warming_calls, 2 * held)))))
 
 
 def sample_group(  # noqa: PLR0913 - each is a separate instrument

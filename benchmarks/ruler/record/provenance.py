@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.plan.settings import Settings
 
-RULER_VERSION = "4"  # docs/adr/0004 says what raises it
+RULER_VERSION = "5"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
 _HASH = re.compile(r"[0-9a-f]{40}")
 # What git sets for its hooks, of `git rev-parse --local-env-vars`, that names a repository or a part of one.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import random
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import TYPE_CHECKING
-
-import torch
 
 from benchmarks.ruler.measure.attempt import attempt
 from benchmarks.ruler.measure.counters import process_cpu_s
@@ -16,7 +13,8 @@ from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.providers.registry import CAPTURED
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.referee.contender_record import ContenderRecord
-from benchmarks.ruler.referee.failures import RefereeFailed, raised_by_contender, referee_failures
+from benchmarks.ruler.referee.failures import RefereeFailed, referee_failures
+from benchmarks.ruler.referee.input_timer import InputTimer
 from benchmarks.ruler.referee.input_times import InputTimes, why_suspicious_again
 from benchmarks.ruler.referee.memory_in_use import REUSED, are_in_same_memory, why_reused
 from benchmarks.ruler.referee.rotation import Rotation
@@ -25,6 +23,8 @@ from benchmarks.ruler.referee.verification import Verification, snapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    import torch
 
     from benchmarks.ruler.plan.points import Contender
     from benchmarks.ruler.providers.workload import Workload
@@ -36,13 +36,8 @@ _CHECKED, _SHARE = 1 / 8, 0.05
 _SURPRISED = 4
 # Seconds that a new input may cost a lone call beyond its share.
 _SLOWER_S = {"cpu": 3e-6, "cuda": 50e-6}
-_SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
-# Whoever is suspected of it takes as many of long calls, too, unless they are so long that noise averages out in one.
-_VERY_LONG_CALL_S = 0.5
 # A machine that slows down looks the same for a moment; one who keeps results does it again.
 _ROUNDS_OF_SUSPICION = 5
-# As long as the turns of rivals last at least.
-_PAUSE_S = 1e-3
 
 
 class GroupReferee:
@@ -62,7 +57,6 @@ class GroupReferee:
         # Nobody keeps more cores busy than there are.
         self._threads = None if on_gpu or threads >= (os.cpu_count() or 1) else threads
         self._slower_s = _SLOWER_S[load.x.device.type]
-        self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else lambda: None
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         self._calls: dict[str, Callable[[], object]] = {}
         self._eager = self._rotation.call(load.module)
@@ -75,7 +69,8 @@ class GroupReferee:
         self._turn_began = 0.0
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
-        self._now, self._pause = perf_counter, sleep
+        self._now = perf_counter
+        self._timer = InputTimer(self._rotation, now=self._now, on_gpu=on_gpu)
         self._cpu_now = perf_counter if self._threads is None else process_cpu_s
 
     def attempt(
@@ -200,7 +195,7 @@ class GroupReferee:
         if found is None or self._is_wary:
             return found
         self._is_wary = True
-        self._timed(self._calls[name], 1)
+        self._timer.timed(self._calls[name], 1)
         return self._verification.sabotage(thoroughly=True)
 
     def _why_wrong(self, name: str, record: ContenderRecord, kept: object) -> str | None:
@@ -208,14 +203,16 @@ class GroupReferee:
             return reason
         if record.n_checks % _SURPRISED != 1:
             return None
-        times, of_eager = list[InputTimes](), list[InputTimes]()
+        times, of_eager, n_warming = list[InputTimes](), list[InputTimes](), record.warming_calls
         while True:
             kept = None
-            kept, taken = self._surprised(name, self._calls[name], is_suspected=bool(times))
+            kept, taken = self._timer.surprised(
+                self._calls[name], self._n_calls, n_warming=n_warming, is_suspected=bool(times)
+            )
             if taken.why_suspicious(self._slower_s) is None:
                 break
             times.append(taken)
-            of_eager.append(self._surprised(name, self._eager, is_suspected=True)[1])
+            of_eager.append(self._timer.surprised_honest(self._eager, self._n_calls, n_warming=n_warming))
             if len(times) == _ROUNDS_OF_SUSPICION:
                 return why_suspicious_again(times, of_eager, self._slower_s)
         of_surprise = "of an input that came as a surprise, "
@@ -233,13 +230,8 @@ class GroupReferee:
         """
         for n_warming in self._random.sample((0, self._records[name].warming_calls), 2):
             kept = None
-            self._rotation.rest()
-            self._pause(_PAUSE_S)
             self._n_calls = n_calls = self._random.randint(1, most or max(1, self._records[name].least_calls - 1))
-            self._rotation.prepare(n_calls)
-            self._timed(self._calls[name], n_warming)
-            self._rotation.start()
-            _, output = self._timed(self._calls[name], n_calls)
+            _, output = self._timer.in_a_row(self._calls[name], n_calls, n_warming=n_warming)
             if name not in self._captured and are_in_same_memory(output, last_output):
                 return REUSED
             if reason := self._verification.why_odd(output):
@@ -259,42 +251,3 @@ class GroupReferee:
             return reason
         reason = self._verification.why_wrong(kept, self._rotation.last())
         return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
-
-    def _surprised(self, name: str, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
-        """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
-
-        Returns the result of the last input, and the times. Before each alone the input is read, as caches may hold it.
-        Those in a row follow a pause and the warming calls of `name`, in which some compute what is timed afterwards.
-        """
-        n_calls = self._n_calls
-        self._rotation.rest()
-        self._pause(_PAUSE_S)
-        self._rotation.prepare(n_calls)
-        self._timed(call, self._records[name].warming_calls)
-        self._rotation.start()
-        in_a_row_s, _ = self._timed(call, n_calls)
-        is_long = in_a_row_s / n_calls > (_VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S)
-        new_s = seen_s = math.inf
-        kept: object = None
-        for _ in range(_SURPRISES_OF_LONG_CALLS if is_long else _SURPRISES):
-            self._rotation.prepare(1)
-            self._rotation.start()
-            self._rotation.read()
-            kept = None
-            once_s, output = self._timed(call, 1)
-            kept = snapshot(output)
-            del output
-            self._rotation.read()
-            again_s, _ = self._timed(call, 1)
-            new_s, seen_s = min(new_s, once_s), min(seen_s, again_s)
-        return kept, InputTimes(new_s, seen_s, in_a_row_s / n_calls)
-
-    def _timed(self, call: Callable[[], object], n_calls: int) -> tuple[float, object]:
-        self._wait()
-        output = None
-        start = self._now()
-        with raised_by_contender():
-            for _ in range(n_calls):
-                output = call()
-            self._wait()
-        return self._now() - start, output

@@ -15,7 +15,7 @@ _TIMES_SLOWER = 1.5
 class InputTimes(NamedTuple):
     """Seconds of a lone call of an input that was new to it, of one of the same once more, and of one of many in a row.
 
-    The first two are the least of several, for noise only adds; the third is the mean of its row.
+    The first two are the least of several, for noise only adds; the third is the mean of its row, of eager the least.
     """
 
     new_s: float

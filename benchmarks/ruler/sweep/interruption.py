@@ -101,12 +101,25 @@ def ended_by_exit_code(*, name: str) -> Iterator[None]:
 
 
 def run_command(command: click.Command, *, name: str) -> None:
-    """Run `command` as `name` and exit by its end, as `ended_by_exit_code` does; by what click finds, too."""
+    """Run `command` as `name` and exit by its end, as `ended_by_exit_code` does; by what click finds, too.
+
+    Where the reader of the output left, by SIGPIPE: click's own exit code for that is 1, a regression.
+    """
     import click  # noqa: PLC0415 - a campaign says what is missing before it is imported
 
     with ended_by_exit_code(name=name):
         try:
-            command.main(prog_name=name, standalone_mode=False)
+            with command.make_context(name, sys.argv[1:]) as context:
+                command.invoke(context)
+        except click.exceptions.Exit as end:
+            if end.exit_code:
+                sys.exit(end.exit_code)
+        except BrokenPipeError:
+            # What is still buffered has nowhere to go, and Python would complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(128 + signal.SIGPIPE)
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
         except click.ClickException as error:
             error.show()
             sys.exit(ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else ExitCode.FAILED)

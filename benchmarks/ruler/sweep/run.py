@@ -23,7 +23,7 @@ from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.expectation.declarations import OURS
 from benchmarks.ruler.plan.axes import all_groups
 from benchmarks.ruler.plan.axes_files import NAMED_AXES, axes_from_settings
-from benchmarks.ruler.plan.filters import refuse_unknown_values
+from benchmarks.ruler.plan.filters import refuse_unknown_values, selected
 from benchmarks.ruler.plan.plugins import refuse_broken_module, refuse_taken_names
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import axes_name, settings_from_environment, words
@@ -119,11 +119,13 @@ def main(  # noqa: PLR0913 - its options
             )
             if settings.is_uncommitted:
                 kept = "nothing was recorded, as --uncommitted or FUSEBENCH_UNCOMMITTED asks"
-            refuse_uncommitted_changes(settings)
-            refuse_unusable_cache()
             if settings.provider_module is not None:
                 refuse_taken_names(settings.provider_module, OURS)
                 refuse_broken_module(settings.provider_module)
+            # What is asked wrongly first: whoever mends the checkout for it would be told only then.
+            refuse_wrong_filters(settings)
+            refuse_uncommitted_changes(settings)
+            refuse_unusable_cache()
             say = partial(console.print, markup=False, soft_wrap=True)
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
@@ -175,18 +177,23 @@ def _with_options(  # noqa: PLR0913 - the options
     )
 
 
+def refuse_wrong_filters(settings: Settings) -> None:
+    """Refuse axes that cannot be read, and filters that take nothing. Raises: RulerError, naming what no point has."""
+    axes, device = axes_from_settings(settings), expected_device(settings)
+    groups = all_groups(axes, operations=tuple(Operation), device=device)
+    refuse_unknown_values(groups, settings.filters)
+    if not selected(groups, settings.filters):
+        asked = str(settings.filters) or "any value"
+        raise RulerError(f"no point of the {axes.name} axes on {device} has {asked} together")
+
+
 def plan_run(settings: Settings) -> tuple[Sweep, JournalReader]:
     """Plan the sweep of all operations: what it will measure and has recorded, and the reader of its journal.
 
     Raises: RulerError, naming what no point has.
     """
-    axes, device = axes_from_settings(settings), expected_device(settings)
-    refuse_unknown_values(all_groups(axes, operations=tuple(Operation), device=device), settings.filters)
-    sweep, reader = plan_sweep(settings, axes, device=device)
-    if not sweep.plan.groups:
-        asked = str(settings.filters) or "any value"
-        raise RulerError(f"no point of the {axes.name} axes on {device} has {asked} together")
-    return sweep, reader
+    refuse_wrong_filters(settings)
+    return plan_sweep(settings, axes_from_settings(settings), device=expected_device(settings))
 
 
 def run_asv(console: Console, settings: Settings, sweep: Sweep, reader: JournalReader) -> tuple[Sweep, AsvEnd]:
@@ -266,4 +273,6 @@ def selection_from_sweep(sweep: Sweep) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    run_command(main, name="fusebench run")
+    # Its options are told as those of the command that passes them on.
+    asked_by = sys.argv[sys.argv.index("--directly") + 1 :][:1] if "--directly" in sys.argv else []
+    run_command(main, name=f"fusebench {asked_by[0] if asked_by else 'run'}")

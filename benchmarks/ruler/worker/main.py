@@ -5,7 +5,6 @@ It may die of what it measures; the sweep then reads from shared memory which co
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.command_line import Parser
 from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
 from benchmarks.ruler.measure.conditions import available_memory_bytes, fixed_conditions
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
@@ -57,7 +57,7 @@ def _own_stdout() -> IO[str]:
 
 def main(arguments: Sequence[str] | None = None, *, make: Callable[..., Worker] = Worker) -> None:
     """Serve requests until stdin ends; `make` makes the worker, by default of sys.argv's arguments."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--contender-fd", type=int, required=True)
     parser.add_argument("--device", required=True)

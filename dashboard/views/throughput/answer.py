@@ -99,6 +99,11 @@ def _since(rows: Sequence[PointRow]) -> list[str]:
         where = f"at the only commit that decides it, {first}"
         if n_decided > 1:
             where = f"at all {n_decided} commits that decide it, the first {first}"
+        if other := lead.by_other_ruler:
+            was = (
+                f"by ruler {other.ruler_version}, which does not compare, {other.contender} was, at {other.commit[:8]}"
+            )
+            where = f"by ruler {lead.since.ruler_version} since {first}; {was}"
     else:
         new = f", where {lead.contender} has no time" if lead.is_new else ""
         was = f"before, {lead.before.contender} was, at {lead.before.commit[:8]}{new}"

@@ -104,7 +104,8 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             known, earlier, unjudged = known_changes(store), judged_series(store), unjudged_places(store)
             tables, asked = _tables(store, chosen)
             failing = failures(store, **_places_of(chosen)) if tables else []
-            failed = {one.series_id for one in failing if one.last_ok is not None}
+            worked = (one.other_series_id if one.last_ok is None else one.series_id for one in failing)
+            failed = {series_id for series_id in worked if series_id is not None}
             found = [
                 changes_of_place(
                     table,
@@ -120,7 +121,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
             if not found:
                 return nothing_judged(NOTHING + about_patterns(selection), tell_unjudged)
             judged = (one for table in tables for one in table.series if metric_of_row(one).role is Role.JUDGED)
-            tell_unmatched(settings, judged)
+            tell_unmatched(settings, judged, store=store)
             _tell_unused(controls, tables, found)
             limit = None if shows_all else MANY
             why = reasons_of(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,26 +16,27 @@ from results.commands.no_data import not_measured
 from results.commands.options import db_option
 from results.commands.selection import selection_from_texts
 from results.database.schema import Benchmark, Commit, Project
-from results.errors import UnknownParameter, UnknownRevision
+from results.errors import UnknownParameter, UnknownRevision, UnwritableDecisions
 from results.exit_codes import ExitCode
-from results.files.decisions import DEFAULT_DECISIONS
+from results.files.decisions import WHERE_DECISIONS, decisions_file_of_environment
 from results.files.parameters import ParameterType, is_storable, typed_from_repr, value_from_typed
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
+from results.metrics import SWEEP_METRICS
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
 from results.units import counted
-from results.upkeep.decisions import acknowledged_by, declare, is_within, withdraw
+from results.upkeep.decisions import acknowledged_by, declare, is_within, of_these_series, withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 SHORTEST_VERSION_PREFIX = 6  # of the 64 characters that asv's have
 
 file_option = click.option(
     "--file",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=DEFAULT_DECISIONS,
-    show_default=True,
+    default=decisions_file_of_environment,
+    show_default=WHERE_DECISIONS,
     help="File of decisions, to keep under version control.",
 )
 project_option = click.option("--project", metavar="NAME", help="Project; needed where several match.")
@@ -83,9 +85,17 @@ def join(  # noqa: PLR0913, PLR0917 - its options
         )
         if record.old == record.new:
             raise click.UsageError(f"{old} and {new} are the same version of {benchmark}")
-        applied = declare(store, record, file=file)
+        with _named_if_unwritable(file):
+            applied = declare(store, record, file=file)
+        are_rulers = _are_rulers(store, record)
     echo(f"{benchmark}: {record.new[:12]} continues {record.old[:12]}, written to {file}")
     echo(f"{applied.n_joined} benchmarks of this store continue another version")
+    if are_rulers:
+        echo(
+            f"These are versions of the ruler: what {record.new} measures differently from {record.old} is now told as "
+            "a change of the machine or of a commit.",
+            err=True,
+        )
     return ExitCode.FINE
 
 
@@ -104,6 +114,9 @@ def join(  # noqa: PLR0913, PLR0917 - its options
 @click.option("--environment", metavar="NAME", help="Only in this environment.")
 @click.option(
     "--where", metavar="NAME=VALUE", multiple=True, help="Only where parameter NAME is VALUE. May be repeated."
+)
+@click.option(
+    "--later", "is_also_later", is_flag=True, help="Also any series measured at REV, or gone there, only later."
 )
 @click.option("--undo", is_flag=True, help="Take back what was acknowledged with this selection.")
 @project_option
@@ -125,19 +138,24 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
     file: Path,
     db: str | None,
     *,
+    is_also_later: bool,
     undo: bool,
 ) -> int:
     """Mark the change at commit REV as known: accepted, a false alarm, or to be fixed.
 
     `gate`, `show`, `status` and the dashboard list it as known, with the note; it makes no exit code 1 or 2. A
     series that gets worse later, or by more than at REV, is a regression as before. One that is gone at REV, measured
-    before and not there, is known until it is measured again.
+    before and not there, is known until it is measured again. It is about what is stored now: a series that is first
+    measured at REV later, or gone there only once versions are joined, is new to whoever decided, and judged, unless
+    --later is given. A series that was stored at REV is known there whatever it is compared with, so also where only
+    joined versions show that it is worse.
 
     \b
     fusebench store acknowledge HEAD --note "pays for accuracy"
     fusebench store acknowledge 3f1c2a --benchmark mlp --where batch=64 --decision to_fix
     fusebench store acknowledge 3f1c2a --undo                     all that was acknowledged at 3f1c2a
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    parameters = _parameters(where)  # what is misspelt is told before a commit that is not stored
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             commit = commit_of(store, revision)
@@ -151,13 +169,16 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             metric=metric,
             machine=machine,
             environment=environment,
-            parameters=_parameters(where),
+            parameters=parameters,
             decided=_decided(note, by),
         )
         if undo:
-            withdrawn = withdraw(store, lambda stored: is_within(stored, record), by=record.decided, file=file)
+            with _named_if_unwritable(file):
+                withdrawn = withdraw(store, lambda stored: is_within(stored, record), by=record.decided, file=file)
             if not withdrawn:
-                raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
+                raise click.UsageError(
+                    f"{file} has no acknowledgement at {commit[:8]} with this selection; --file names another"
+                )
             echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")
             return ExitCode.FINE
         found = acknowledged_by(store, record)
@@ -167,10 +188,23 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
                 f"no series that was measured at {commit[:8]}, or is gone there, matches the selection{not_yet}; "
                 f"nothing was written"
             )
-        declare(store, record, file=file)
+        with _named_if_unwritable(file):
+            declare(store, record if is_also_later else of_these_series(store, record, found), file=file)
+    later = ", and any measured there later" if is_also_later else ""
     gone = f", {len(found.gone)} of them gone there" if found.gone else ""
-    echo(f"{commit[:8]}: {decision} for {len(found)} series{gone}{not_yet}, written to {file}")
+    echo(f"{commit[:8]}: {decision} for {len(found)} series{gone}{later}{not_yet}, written to {file}")
     return ExitCode.FINE
+
+
+@contextmanager
+def _named_if_unwritable(file: Path) -> Iterator[None]:
+    """Turn what keeps the file from being read or written into UnwritableDecisions, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableDecisions(
+            f"{file} cannot be written: {error.strerror or error}; nothing was written, name another with --file"
+        ) from error
 
 
 def _decided(note: str | None, by: str | None) -> Decided:
@@ -204,6 +238,16 @@ def _version(text: str, versions: Sequence[str], benchmark: str) -> str:
     known = ", ".join(version[:12] for version in versions)
     what = "no version" if not found else f"the start of {len(found)} versions"
     raise click.UsageError(f"{text} is {what} of {benchmark}; there are {known}")
+
+
+def _are_rulers(store: Store, joined: ContinuationRecord) -> bool:
+    """Return whether the joined versions are the sweep's, which are those of its ruler."""
+    query = sa.select(Benchmark.metric).join(Project, Project.id == Benchmark.project_id)
+    query = query.where(Project.name == joined.project, Benchmark.name == joined.benchmark)
+    query = query.where(Benchmark.version == joined.new)
+    with store.reading() as connection:
+        metrics = set(connection.execute(query).scalars())
+    return not metrics.isdisjoint(SWEEP_METRICS)
 
 
 def _projects_of(store: Store, commit: str) -> list[str]:

@@ -74,7 +74,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     say.
 
     Exit code 0: no, 1: a regression, 2: something fails that was ok, or is gone, 3: nothing comparable was measured,
-    the machine changed, or what looks slower was disturbed or not measured well enough.
+    the machine changed, what looks slower was disturbed or not measured well enough, or what fails by another ruler was
+    ok.
 
     What the base measured and the head did not is gone, unless its axes are others. Of a head that was measured in
     part, as by `asv run --bench`, --where judges that part.
@@ -105,7 +106,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 **settings.relevance(LEAST_RELEVANT_CHANGE, asked=least_change),
             )
             if whole.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
-                tell_unmatched(settings, (verdict.head for verdict in whole.verdicts))
+                tell_unmatched(settings, (verdict.head for verdict in whole.verdicts), store=store)
             judgement = asked_of(store, whole, selection)
             if judgement is None:
                 return nothing_judged(nothing_asked(whole, selection), tell_unjudged)

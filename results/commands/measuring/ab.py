@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     from results.judgement.verdicts import Judgement
     from results.output.report import ReportFormat
+    from results.output.terminal import Terminal
 
 EXACT_LOOKS = (2,)
 FORMATS = ("text", "json", "markdown", "junit", "github")
 """Those of `ReportFormat`, which needs the store's modules."""
+IN_WORDS = ("text", "markdown")
+AGAINST_ITSELF = "A/A: {} against itself. What differs is noise of this machine, and no change of the code."
 NOT_MEASURED = "The rounds ended with exit code {code} before anything was judged; what was printed says why."
 
 
@@ -114,6 +117,7 @@ def _told(
     from results.judgement.verdicts import exit_code  # noqa: PLC0415 - the same
     from results.output.report import ReportFormat, rendered  # noqa: PLC0415 - the same
     from results.output.reports.judgement_words import why_nothing, why_undecided  # noqa: PLC0415 - the same
+    from results.output.terminal import UNLIMITED  # noqa: PLC0415 - the same
     from results.output.text_tables import MANY  # noqa: PLC0415 - the same
     from results.store import OpenMode, open_store  # noqa: PLC0415 - the same
 
@@ -121,9 +125,17 @@ def _told(
     with open_store(place.db, mode=OpenMode.READ) as store:
         why = reasons_of(store, judgement)
         report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
-        write_reports(files, printed, lambda each: report(report_format=each))
-        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+        is_one = judgement.base_commit == judgement.head_commit
+        opening = f"{AGAINST_ITSELF.format(judgement.head_commit[:8])}\n\n" if is_one else ""
+
+        def told(each: ReportFormat, terminal: Terminal = UNLIMITED) -> str:
+            return (opening if each in IN_WORDS else "") + report(report_format=each, terminal=terminal)
+
+        write_reports(files, printed, told)
+        echo_rendered(told(printed, terminal_of_output()))
     answer = exit_code(judgement)
+    if is_one and (printed not in IN_WORDS or answer is not ExitCode.FINE):
+        echo(AGAINST_ITSELF.format(judgement.head_commit[:8]), err=True)
     if answer is ExitCode.NOTHING_COMPARABLE:
         echo(why_undecided(judgement) or why_nothing(judgement), err=True)
     return answer

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 @where_option
 @db_option
 def advice(revision: str, question: Path, where: tuple[str, ...], db: str | None) -> int:
-    """Print what to run, and why, by the points of REVISION that `--where` chooses."""
+    """Print what to run, and why, by the points of REVISION that `--where` chooses.
+
+    Exit code 3: at some batch that is undecided, or nothing gave a time.
+    """
     content = json.loads(question.read_text(encoding="utf-8"))
     asked = question_from(content)
     with open_store(db, mode=OpenMode.READ) as store:
@@ -46,7 +49,7 @@ def advice(revision: str, question: Path, where: tuple[str, ...], db: str | None
         as_markdown=lambda: advice_as_markdown(found, asked),
         as_text=lambda terminal: advice_as_text(found, asked, terminal),
     )
-    return ExitCode.FINE
+    return ExitCode.FINE if found.is_decided else ExitCode.NOTHING_COMPARABLE
 
 
 def question_from(content: Mapping[str, Any]) -> Question:

@@ -11,7 +11,7 @@ import numpy as np
 
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
 from results.judgement.sides import surface_of
-from results.metrics import Direction
+from results.metrics import SWEEP_METRICS, Direction
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Timeline:
 
     commits: the first run of each. commit_of_run: [runs]. measured: [series, commits]. rows: series of each surface.
     known: reason of each acknowledged change, by series and commit. beside: places in the history of measured commits
-    of other branches.
+    of other branches. ended: last commit of each row that another ruler or version goes on from.
     """
 
     commits: tuple[HistoryRun, ...]
@@ -59,6 +59,7 @@ class Timeline:
     rows: Mapping[Surface, list[int]]
     known: Mapping[tuple[int, str], str]
     beside: tuple[int | None, ...]
+    ended: Mapping[int, int]
 
 
 def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
@@ -70,16 +71,37 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
         rows.setdefault(surface_of(series), []).append(row)
     ends = [*starts[1:], len(hashes)]
     is_known = ~np.isnan(table.values)
+    measured = (
+        np.stack([is_known[:, a:b].any(axis=1) for a, b in zip(starts, ends, strict=True)], axis=1)
+        if starts
+        else is_known
+    )
     return Timeline(
         commits=tuple(table.runs[start] for start in starts),
         commit_of_run=np.repeat(np.arange(len(starts)), np.diff([*starts, len(hashes)])),
-        measured=np.stack([is_known[:, a:b].any(axis=1) for a, b in zip(starts, ends, strict=True)], axis=1)
-        if starts
-        else is_known,
+        measured=measured,
         rows=rows,
         known={(change.series_id, change.commit): change.reason for change in known},
         beside=table.beside,
+        ended=_ended(table.series, measured),
     )
+
+
+def _ended(series: Sequence[SeriesRow], measured: Booleans) -> dict[int, int]:
+    """Return the last commit of each series at whose point another version of its benchmark was measured later."""
+    of_point: dict[object, list[int]] = {}
+    for row, one in enumerate(series):
+        of_point.setdefault((one.benchmark, one.metric, one.parameters), []).append(row)
+    ended: dict[int, int] = {}
+    for rows in of_point.values():
+        if len(rows) < 2:
+            continue
+        last = {row: int(np.flatnonzero(measured[row])[-1]) for row in rows if measured[row].any()}
+        newest = max(last, key=lambda row: last[row], default=None)
+        if newest is not None:
+            version = series[newest].version
+            ended |= {row: at for row, at in last.items() if at < last[newest] and series[row].version != version}
+    return ended
 
 
 def findings_from(
@@ -244,4 +266,11 @@ def _why(group: Sequence[Member], timeline: Timeline, *, is_exact: bool) -> str:
         parts.append(f"taken back at {timeline.commits[change.ended_at].commit[:8]}")
     if change.n_before:
         parts.append("a level this series had before")
+    if change.state in {FindingState.CONFIRMED, FindingState.SUSPECTED} and change.row in timeline.ended:
+        one, last = group[0].series, timeline.commits[timeline.ended[change.row]].commit[:8]
+        by = "ruler" if one.metric in SWEEP_METRICS else "version"
+        parts.append(
+            f"{by} {one.version[:12]} measured it last at {last}, and another since, so nothing tells whether it is "
+            "still there"
+        )
     return "; ".join(parts)

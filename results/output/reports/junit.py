@@ -9,6 +9,7 @@ from results.exit_codes import ExitCode
 from results.judgement.commit_findings import together_in_words
 from results.judgement.sides import surface_parameters
 from results.judgement.verdicts import Outcome, exit_code
+from results.metrics import SWEEP_METRICS
 from results.output.reports.judgement_words import benchmark_in_words, other_versions, warnings
 from results.printable import printable
 from results.rows import parameters_in_words
@@ -62,7 +63,9 @@ def gate_junit(judgement: Judgement) -> str:
         case = ET.SubElement(suite, "testcase", classname="fusebench", name=DECIDES)
         ET.SubElement(case, "error", message=text)
     why = {row.series_id: "not there yet at the head" for row in judgement.not_yet}
-    why |= {row.series_id: "in another version at the head" for row, _ in other_versions(judgement)}
+    for row, _ in other_versions(judgement):
+        kind = "by another ruler" if row.metric in SWEEP_METRICS else "in another version"
+        why[row.series_id] = f"{kind} at the head"
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message=why.get(row.series_id, "not measured at the head"))
     ET.indent(suite)

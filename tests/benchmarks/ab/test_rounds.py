@@ -224,3 +224,13 @@ def test_why_nothing_was_measured_is_left_to_the_judging_half(monkeypatch, tmp_p
     told = json.loads(left.read_text())
     assert told.keys() == {"why"}
     assert "git knows no commit 'nothing'" in told["why"]
+
+
+def test_one_commit_against_itself_is_announced_as_such(capsys):
+    sides = tuple(Side(name=name, commit=HEAD, run_id=name) for name in ("base", "head"))
+    command._announce(Comparison(sides=sides), is_head_checked_out=False)
+    assert capsys.readouterr().out == "bbbbbbbb (b) against itself, an A/A: what differs is noise of this machine.\n"
+    command._announce(two_sides(), is_head_checked_out=False)
+    other = replace(sides[1], stack=Stack(name="torch==2.12.0", python=PRESENT.python))
+    command._announce(Comparison(sides=(sides[0], other)), is_head_checked_out=False)
+    assert "A/A" not in capsys.readouterr().out

@@ -183,5 +183,5 @@ def test_a_host_without_a_journal_has_nothing_to_store(made_fleet):
 def test_a_folder_that_cannot_be_written_is_named(elsewhere):
     fleet, far = elsewhere
     (fleet.folder / "hosts" / "two").write_text("in the way")
-    with pytest.raises(InvalidShard, match=r"hosts/two/.*: cannot be written \(Not a directory\); make room"):
+    with pytest.raises(InvalidShard, match=r"hosts/two/.*: cannot be written, as .*hosts/two is no folder"):
         collected(fleet.folder, [str(far)])

@@ -153,3 +153,21 @@ def test_collecting_where_nothing_was_recorded_says_so(tmp_path, typed):
     assert done.return_value == 3, done.output
     assert done.output.splitlines()[-1] == "nothing to store yet: no fit host has recorded anything there"
     assert not (tmp_path / "store.db").exists()
+
+
+@pytest.mark.parametrize("asked", ["status", "run", "collect"])
+def test_a_file_in_place_of_a_fleets_folder_is_named(tmp_path, typed, asked):
+    path = tmp_path / "notes.txt"
+    path.touch()
+    said = str(typed(asked, str(path)).exception)
+    assert f", as {path} is no folder; name " in said
+    assert "Errno" not in said
+
+
+def test_a_plan_is_not_written_below_a_file(tmp_path, typed):
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    for folder in (path, path / "sweep"):
+        said = str(typed("plan", "--axes", "quick", "--shards", "1", "--out", str(folder)).exception)
+        assert f"cannot be written, as {path} is no folder; name another folder" in said
+    assert path.read_text() == "mine"

@@ -92,7 +92,7 @@ def test_bursts_that_met_two_of_five_chunks_count_where_they_moved_the_median(sl
     calm_s = (1e-3 * (1 + 0.02 * ((37 * n) % 101 - 50) / 50) for n in itertools.count())
     op = Op(clock, "eager", 1e-3)
     op.durations_s = (next(calm_s) * (slower if watch.is_busy else 1.0) for _ in itertools.count())
-    policy = Policy(budget_s=0.6, chunk_s=0.05, half_width=0.0, warm_up_s=0.0)
+    policy = Policy(budget_s=0.6, chunk_s=0.05, half_width=0.0, warm_up_s=0.0, min_sample_s=500e-6, warming_s=1e-3)
     sampling = sample_group({"eager": op}, baseline="eager", clock=clock, policy=policy, watch=watch)["eager"]
     assert watch.n_forgotten >= 10, "the disturbed chunks are measured again while the budget lasts"
     assert sampling.disturbed == (None if slower == 1.0 else "someone compiled")

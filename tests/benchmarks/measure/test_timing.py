@@ -48,6 +48,14 @@ def test_warm_up_of_a_call_that_never_settles_ends_with_its_budget(clock):
     assert clock.time_s < 0.2
 
 
+@pytest.mark.parametrize("n_before", [0, 9, 40])
+def test_one_call_that_is_held_up_for_longer_than_warm_up_makes_no_lone_calls_of_the_samples(clock, n_before):
+    held_up = Op(clock, "eager", *[60e-6] * n_before, 0.25, 60e-6)
+    per_call_s = warm_up(held_up, clock=clock, policy=Policy())
+    assert per_call_s == pytest.approx(60e-6)
+    assert calls_per_sample(per_call_s, policy=Policy()) == 17
+
+
 def test_a_steady_call_stops_with_precision_and_a_wild_one_with_its_budget(clock):
     calls = {
         "eager": noisy(clock, "eager", base_s=1e-3, spread=0.001),
@@ -56,8 +64,8 @@ def test_a_steady_call_stops_with_precision_and_a_wild_one_with_its_budget(clock
     found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(budget_s=0.2), watch=CalmWatch())
     assert found["eager"].stop is Stop.PRECISION
     assert found["wild"].stop is Stop.BUDGET
-    # One untimed call re-warms each sample of one call.
-    assert 2 * sum(found["wild"].samples_s) * found["wild"].calls_per_sample == pytest.approx(0.2, rel=0.1)
+    # Four untimed calls re-warm each sample of one call.
+    assert 5 * sum(found["wild"].samples_s) * found["wild"].calls_per_sample == pytest.approx(0.2, rel=0.1)
     assert found["eager"].latency.relative_half_width <= 0.01
 
 
@@ -115,7 +123,7 @@ def test_what_stays_disturbed_is_kept_and_says_so(clock):
         {"eager": Op(clock, "eager", 1e-3)},
         baseline="eager",
         clock=clock,
-        policy=Policy(budget_s=0.05),
+        policy=Policy(budget_s=0.1),
         watch=Disturbed(["someone compiled"] * 10_000),
     )["eager"]
     assert sampling.disturbed == "someone compiled"
@@ -205,11 +213,11 @@ def answering(op, *outputs):
 
 def test_the_referee_is_asked_around_every_sample_and_none_of_it_is_timed(clock):
     op = Op(clock, "call", 1e-3)
-    policy = Policy(max_samples=1, warm_up_s=0.0, min_sample_s=1e-3)
+    policy = Policy(max_samples=1, warm_up_s=0.0, least_warming_calls=1, warming_s=1e-3)
     found = sample_group(
         {"eager": op}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch(), referee=Refusing(clock.log)
     )
-    assert clock.log[1:] == [
+    assert clock.log[2:] == [
         "after eager's warm-up",
         "before eager's sample",
         "before eager's last warming",
@@ -229,7 +237,7 @@ def test_what_the_referee_reads_of_the_system_is_two_calls_away_from_the_clock(c
     sample_group({"eager": op}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch(), referee=referee)
     turn = clock.log[clock.log.index("before eager's sample") :]
     read, timed = (turn.index(f"before eager's {what}") for what in ("last warming", "timing"))
-    assert turn[1:read] == ["call"] * 8
+    assert turn[1:read] == ["call"] * 38
     assert turn[read + 1 : timed] == ["call"] * 2
 
 

@@ -37,7 +37,7 @@ def test_explore_names_both_commits(failing, journals):
 
 def test_compare_says_that_no_point_has_a_value_and_draws_no_empty_chart(failing):
     props = compare_props(compare_drawing_of(failing, query=""), is_from_url=True)
-    assert props["answer"].startswith("No point has a value on both sides")
+    assert props["answer"].startswith("No point has a value on both sides by one ruler or version")
     assert (props["chart"], props["found"]) == (HIDDEN, {})
 
 

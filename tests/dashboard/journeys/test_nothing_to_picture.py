@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -35,6 +39,9 @@ def shown_store(journal_store, journals):
 )
 def test_only_what_is_drawn_is_offered_as_a_picture(visit, url, n_drawn):
     page = visit(url, graph=None)
+    # What is drawn comes after what was asked for; the assertions say what is missing if it does not.
+    with suppress(sync_api.TimeoutError):
+        page.wait_for_function(f"n => ({OFFERED})().filter(one => one.isDrawn).length === n", arg=2 * n_drawn)
     page.wait_for_timeout(500)
     page.wait_for_load_state("networkidle")
     offered = page.evaluate(OFFERED)

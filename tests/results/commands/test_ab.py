@@ -29,7 +29,7 @@ def compared(monkeypatch, tmp_path, journals):
     """Run `ab` on two commits; `noise` of a visit and `slowdown` of the head by (operation, batch)."""
     asked = []
 
-    def run(*arguments, noise=0.01, slowdown=None, wild=(), states=None, code=0):
+    def run(*arguments, noise=0.01, slowdown=None, wild=(), states=None, code=0, head=B):
         rng = np.random.default_rng(3)
         data = tmp_path / "data"
         slowdown = slowdown or {}
@@ -59,8 +59,8 @@ def compared(monkeypatch, tmp_path, journals):
 
         def sides_of(command):
             if "--stack" not in command:
-                return [("base", A, "present"), ("head", B, "present")]
-            commits = [("base", A), ("head", B)] if "BASE" in command else [("head", B)]
+                return [("base", A, "present"), ("head", head, "present")]
+            commits = [("base", A), ("head", head)] if "BASE" in command else [("head", head)]
             return [
                 (f"{name}-{number}", commit, stack)
                 for number, stack in enumerate(("present", OTHER_STACK))
@@ -125,6 +125,27 @@ def test_only_the_uncertain_is_measured_again_and_no_more_often_than_said(compar
     for only in others:
         assert {(shape["operation"], shape["batch"]) for shape in only} == {("linear", 16)}
     assert "linear latency_s" in answer.stdout or "unchanged" in answer.stdout
+
+
+AGAINST_ITSELF = "A/A: aaaaaaaa against itself. What differs is noise of this machine, and no change of the code."
+
+
+@pytest.mark.parametrize("report_format", ["text", "markdown", "json", "junit", "github"])
+@pytest.mark.parametrize("factor", [1, 1.05])
+def test_one_commit_against_itself_is_told_as_such_whatever_is_found(compared, tmp_path, report_format, factor):
+    slower = {("mlp", batch): factor for batch in (1, 16, 64, 256)}
+    reports = ("--format", report_format, "--report", f"markdown={tmp_path / 'ab.md'}")
+    answer, _ = compared(*reports, noise=0.003, slowdown=slower, head=A)
+    assert answer.return_value == (ExitCode.FINE if factor == 1 else ExitCode.REGRESSION), answer.output
+    is_in_words = report_format in {"text", "markdown"}
+    assert answer.stdout.startswith(AGAINST_ITSELF) is is_in_words
+    assert (AGAINST_ITSELF in answer.stderr) is (not is_in_words or factor != 1)
+    assert (tmp_path / "ab.md").read_text().startswith(AGAINST_ITSELF)
+
+
+def test_two_commits_and_two_stacks_are_no_comparison_with_itself(compared):
+    for arguments in ((), ("--stack", OTHER_STACK)):
+        assert "A/A" not in compared(*arguments, noise=0.003)[0].output
 
 
 @pytest.mark.parametrize(

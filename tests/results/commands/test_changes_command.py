@@ -206,3 +206,15 @@ def test_how_to_tell_the_better_direction_is_told_until_it_is(tmp_path, monkeypa
     text = runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout
     assert told not in text
     assert "Regressions" in text
+
+
+def test_a_slowdown_whose_ruler_ended_says_that_nothing_tells_whether_it_is_there(journal_store, journals):
+    sweeps = journals.history(20, operations=("mlp",), batches=(1,), hiddens=(256,), ruler_version="4")
+    slow = [replace(one, slowdowns={("mlp", "fused"): 1.5}) for one in sweeps[8:14]]
+    newer = [replace(one, ruler_version="5") for one in sweeps[14:]]
+    for sweeps_of_both, is_told in (([*sweeps[:8], *slow, *newer], True), ([*sweeps[:8], *slow], False)):
+        store = journal_store(sweeps_of_both)
+        answer = CliRunner().invoke(changes, ["--format", "json", "--db", store.name], standalone_mode=False)
+        [found] = json.loads(answer.stdout)["findings"]
+        told = f"ruler 4 measured it last at {journals.commit_hash(13)[:8]}, and another since"
+        assert (told in found["why"]) is is_told

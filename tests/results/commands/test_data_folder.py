@@ -58,3 +58,27 @@ def test_a_relative_folder_is_below_the_current_one(data, monkeypatch):
 def test_traces_are_removed_below_it(data):
     code_of(ingest)
     assert code_of(store, "retain-traces", "--keep", "1", "--dry-run") == ExitCode.FINE
+
+
+def test_decisions_are_written_and_read_and_taken_back_below_it(data, journals):
+    commit = journals.history(1, operations=("mlp",))[0].commit
+    code_of(ingest)
+    assert code_of(store, "acknowledge", commit, "--note", "known") == ExitCode.FINE
+    assert not list(Path.cwd().iterdir())
+    assert 'note = "known"' in (data / "decisions.toml").read_text()
+    assert code_of(ingest, "--rebuild") == ExitCode.FINE  # which refuses to lose a decision
+    assert code_of(store, "acknowledge", commit, "--undo") == ExitCode.FINE
+    assert "[[withdrawal]]" in (data / "decisions.toml").read_text()
+
+
+def test_without_it_decisions_are_of_the_checkout_and_a_file_that_is_named_comes_first(data, monkeypatch, journals):
+    commit = journals.history(1, operations=("mlp",))[0].commit
+    db = str(data / "fusebench.db")
+    code_of(ingest)
+    named = Path("kept", "decisions.toml")
+    assert code_of(store, "acknowledge", commit, "--file", str(named)) == ExitCode.FINE
+    assert named.is_file()
+    monkeypatch.delenv("FUSEBENCH_DATA")
+    assert code_of(store, "acknowledge", commit, "--db", db) == ExitCode.FINE
+    assert Path("results/data/published/decisions.toml").is_file()
+    assert not (data / "decisions.toml").exists()

@@ -136,3 +136,36 @@ def test_where_the_reason_cannot_be_written_either_it_is_still_no_regression(sto
         command = [sys.executable, fusebench.__file__, "show", "--db", stored]
         done = subprocess.run(command, stdout=full, stderr=full, check=False)
     assert done.returncode == fusebench.ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", ""),
+        ("show", " "),
+        ("gate", "--base", "", "--head", "HEAD"),
+        ("explain", "", "HEAD"),
+        ("store", "acknowledge", ""),
+    ],
+)
+def test_an_empty_revision_is_told_as_such(typed, stored, words):
+    code, said = typed(*words, "--db", stored)
+    assert code == WRONG_USAGE
+    assert "the revision is empty; name a commit, a branch or a tag" in said
+
+
+@pytest.mark.parametrize("where", ["batch", "=1"])
+def test_a_selection_that_is_none_is_told_before_a_commit_that_is_not_stored(typed, stored, where):
+    code, said = typed("store", "acknowledge", "f" * 40, "--where", where, "--db", stored)
+    assert code == WRONG_USAGE
+    assert "measure it" not in said
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below", "/proc"])
+def test_decisions_that_cannot_be_written_are_named_and_nothing_is_known(typed, stored, journals, tmp_path, folder):
+    (tmp_path / "file").touch()
+    file = tmp_path / folder / "decisions.toml"  # an absolute folder stays as it is
+    code, said = typed("store", "acknowledge", journals.history(2)[1].commit, "--db", stored, "--file", file)
+    assert code == fusebench.ExitCode.FAILED
+    assert f"{file} cannot be written" in said
+    assert "nothing was written, name another with --file" in said

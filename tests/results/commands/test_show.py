@@ -229,3 +229,14 @@ def test_text_marks_who_is_fastest_and_who_is_tied(journal_store, journals):
     tied = run_show(journal_store([equal]), "--all").stdout
     assert tied.count("tied") == 8
     assert "fastest" not in tied
+
+
+def test_text_names_the_ruler_of_each_point_where_a_commit_was_measured_by_two(journal_store, journals):
+    sweep = journals.Sweep(operations=("mlp",), batches=(1,), hiddens=(256,), run_id="old", ruler_version="4")
+    newer = replace(sweep, run_id="new", ruler_version="5", providers=("eager", "fused"))
+    lines = run_show(journal_store([sweep, newer])).stdout.splitlines()
+    assert {tuple(line.split()[1:3]) for line in lines if line.startswith("    1")} == {
+        ("compiled", "4"),
+        ("eager", "5"),
+        ("fused", "5"),
+    }

@@ -208,3 +208,14 @@ def test_a_known_slowdown_excuses_no_data_that_stops(fusebench, tmp_path, write_
     fusebench("ingest", "tree", "--project", "p")
     fusebench("store", "acknowledge", "2" * 40)
     assert fusebench("status", "--most-behind", "0").return_value == ExitCode.FAILED
+
+
+def test_what_fails_by_a_newer_ruler_alone_is_not_told_as_never_ok(fusebench, tmp_path, journals):
+    sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,), ruler_version="4")
+    sweeps[2] = replace(sweeps[2], ruler_version="5", states={("mlp", "fused"): "wrong"})
+    journals.write_journals(tmp_path / "rulers", sweeps)
+    fusebench("ingest", "rulers")
+    before = f"never ok by ruler 5, ok until {journals.commit_hash(1)[:8]} by another: fused is wrong"
+    told = " ".join(fusebench("status").stdout.split())
+    assert f"mlp: 1 wrong since {journals.commit_hash(2)[:8]}, {before}" in told
+    assert "1 series that worked once failed when last measured" in " ".join(fusebench("changes").stdout.split())

@@ -133,11 +133,23 @@ def test_what_both_measured_in_other_versions_is_not_told_as_measured_at_one_onl
     found = judged([base, row(CALM, batch=1)], [head, row(CALM, batch=1, commit=B)])
     text = " ".join(notes(found))
     assert told in text
+    assert ("fusebench ab" in text) == (not of_row)
     assert "only" not in text
-    assert "in another version at the head" in rendered(found, report_format=ReportFormat.JUNIT)
+    kind = "in another version" if of_row else "by another ruler"
+    assert f"{kind} at the head" in rendered(found, report_format=ReportFormat.JUNIT)
 
 
 def test_an_empty_store_names_no_command_of_a_project_that_it_may_not_be_of(monkeypatch):
     monkeypatch.setattr(no_data, "commits", lambda _: [])
     error = SimpleNamespace(is_plausible=True, message="nothing is stored for HEAD", commit=A)
     assert no_data.why_not_measured(None, error) == f"nothing is stored for HEAD. {no_data.EMPTY_STORE}"
+
+
+def test_what_another_ruler_measured_at_the_head_is_not_gone():
+    base = [row(CALM, provider="eager"), row(CALM)]
+    head = [row(CALM, provider="eager", commit=B), row(CALM, commit=B, version="4", run="again")]
+    found = judged(base, head)
+    assert exit_code(found) is ExitCode.FINE
+    told = "By another ruler at the head, not compared (1): mlp latency_s. "
+    assert f"{told}fusebench ab aaaaaaaaaa bbbbbbbbbb measures both by one." in notes(found)
+    assert exit_code(judged(base, head[:1])) is ExitCode.FAILED

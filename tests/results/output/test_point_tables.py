@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from results.judgement.winners import far_quotients_in_words
@@ -41,3 +43,21 @@ def test_show_names_all_that_one_difference_is_of_and_hides_no_single_one():
 def test_half_an_interval_wider_than_its_value_has_no_digits():
     assert relative_half_width(1.0, 0.0, 1.9) == "95.0\N{NARROW NO-BREAK SPACE}%"
     assert relative_half_width(1.0, 0.0, 400.0) == "> 100\N{NARROW NO-BREAK SPACE}%"
+
+
+def test_points_of_two_rulers_are_told_apart_and_those_of_one_name_none():
+    eager, fused = (row._replace(point_id=i, ruler_version="5") for i, row in enumerate(points(64, fused=2.0)))
+    assert "ruler" not in points_as_text([eager, fused])
+    old = fused._replace(ruler_version="4", latency_s=7.0, measured_at=fused.measured_at - timedelta(days=1))
+    lines = points_as_text([eager, old]).splitlines()
+    assert [line.split()[:3] for line in lines if line.startswith(("batch", "   64"))] == [
+        ["batch", "provider", "ruler"],
+        ["64", "eager", "5"],
+        ["64", "fused", "4"],
+    ]
+    told = (
+        "2 rulers, 1 by ruler 4, 1 by ruler 5: they do not compare, and of a shape those of the newest alone are ranked"
+    )
+    assert told in lines
+    assert "quotient" not in "".join(lines), "eager's time of the other ruler is no divisor"
+    assert "64  eager         5" in points_as_text([eager, old], shown=[eager])

@@ -166,3 +166,15 @@ def test_versions_declared_equal_have_one_history_and_are_compared(suite, timed)
     before, after = (values_at(store, commit=commit)[0] for commit in (commits[1], commits[2]))
     assert before.series_id == after.series_id
     assert (before.version, after.version) == ("v0", "v1")
+
+
+@pytest.mark.parametrize(("states", "is_told"), [({}, True), ({("mlp", "fused"): "crashed"}, False)])
+def test_what_never_worked_by_a_ruler_tells_when_it_did_by_another(database, tmp_path, journals, states, is_told):
+    sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,), ruler_version="4", states=states)
+    sweeps[2] = replace(sweeps[2], ruler_version="5", states={("mlp", "fused"): "wrong"})
+    journals.write_journals(tmp_path, sweeps)
+    with open_store(database) as store:
+        store.ingest([tmp_path])
+        [row] = failures(store)
+    assert (row.version, row.last_ok, row.was_ok) == ("5", None, is_told)
+    assert row.last_ok_otherwise == (journals.commit_hash(1) if is_told else None)

@@ -141,9 +141,17 @@ def test_what_another_branch_measures_later_has_not_recovered_on_the_main_line(f
     assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == ExitCode.FINE
 
 
-@pytest.mark.parametrize("is_joined_first", [False, True])
+@pytest.mark.parametrize(
+    ("is_joined_first", "options", "expected"),
+    [
+        (True, (), ExitCode.FINE),
+        # Nobody was told of what is gone by then; it was accepted only by one who accepted whatever comes.
+        (False, (), ExitCode.FAILED),
+        (False, ("--later",), ExitCode.FINE),
+    ],
+)
 def test_what_is_gone_where_the_version_changed_is_gone_if_the_two_are_joined(
-    fusebench, tmp_path, journals, is_joined_first
+    fusebench, tmp_path, journals, is_joined_first, options, expected
 ):
     base, head = journals.history(2, operations=("mlp",))
     head = replace(head, ruler_version="2", providers=("eager", "fused"))
@@ -151,15 +159,16 @@ def test_what_is_gone_where_the_version_changed_is_gone_if_the_two_are_joined(
     fusebench("ingest", "data")
     gate = ("gate", "--base", base.commit, "--head", head.commit)
     assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
-    join, acknowledge = ("store", "join", "mlp", "1", "2"), ("store", "acknowledge", head.commit, "--note", NOTE)
+    join = ("store", "join", "mlp", "1", "2")
+    acknowledge = ("store", "acknowledge", head.commit, "--note", NOTE, *options)
     if is_joined_first:
         fusebench(*join)
         assert fusebench(*gate).return_value == ExitCode.FAILED
         assert "28 of them gone there" in fusebench(*acknowledge).stdout
     else:
-        assert "gone" not in fusebench(*acknowledge).stdout
+        assert "gone there" not in fusebench(*acknowledge).stdout
         fusebench(*join)
-    assert fusebench(*gate).return_value == ExitCode.FINE
+    assert fusebench(*gate).return_value == expected
 
 
 def test_what_comes_back_slower_is_a_finding_of_its_history_too(fusebench, tmp_path, journals):
@@ -210,3 +219,21 @@ def test_what_is_known_of_a_commit_that_was_not_measured_here_is_not_asked_for_i
         ]
         connection.execute(sa.insert(Triage), rows)
     assert fusebench("gate", "--base", base, "--head", head).return_value == ExitCode.FAILED
+
+
+def test_what_was_stored_at_a_commit_is_known_there_too_where_only_joined_versions_show_it(
+    fusebench, tmp_path, journals
+):
+    base, head = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,))
+    slower = replace(head, ruler_version="2", slowdowns={("mlp", "fused"): 1.5})
+    journals.write_journals(tmp_path / "two", [base, slower])
+    fusebench("ingest", str(tmp_path / "two"))
+    fusebench("store", "acknowledge", head.commit, "--note", NOTE)
+    gate = ("gate", "--base", base.commit, "--head", head.commit)
+    assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
+    fusebench("store", "join", "mlp", "1", "2")
+    answer = fusebench(*gate)
+    assert answer.return_value == ExitCode.FINE
+    assert NOTE in answer.stdout
+    words = " ".join(fusebench("store", "acknowledge", "--help").stdout.split())
+    assert "so also where only joined versions show that it is worse" in words

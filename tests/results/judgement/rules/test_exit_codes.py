@@ -155,3 +155,14 @@ class TestLostFusion:
 def test_exact_metrics_alone_see_what_fails(gated, sweep, fusebench):
     gated(sweep, replace(sweep, commit=B, states={("mlp", "fused"): "crashed"}))
     assert fusebench("gate", "--base", A, "--head", B, "--exact").return_value == ExitCode.FAILED
+
+
+def test_what_fails_by_another_ruler_than_the_bases_is_3(gated, sweep, fusebench):
+    head = replace(sweep, commit=B, run_id="new", providers=("fused",), ruler_version="4")
+    old = replace(sweep, commit=B, providers=("eager", "compiled"))
+    code, document = gated(sweep, old, replace(head, states={("mlp", "fused"): "wrong"}))
+    assert (code, document["exit_code"]) == (ExitCode.NOTHING_COMPARABLE, 3)
+    [told] = document["warnings"]
+    assert told.startswith("4 series fail at the head, which another ruler measured there")
+    assert "is wrong, fused is wrong in this test. It may be the commit or the ruler" in told
+    assert told in fusebench("gate", "--base", A, "--head", B).stderr

@@ -86,3 +86,22 @@ def test_the_leader_is_who_won_last_and_won_ever_since(kinds):
         assert lead.n_decided == sum(i >= first for i in winners)
         assert lead.n_decided + lead.n_undecided == len(commits) - first
         assert (lead.before is None) == (first == min(winners))
+
+
+def by_ruler(version, rows):
+    return [row._replace(ruler_version=version) for row in rows]
+
+
+def test_another_leader_by_another_ruler_is_no_flip_at_a_commit():
+    older = [by_ruler("4", fused_wins(0)), by_ruler("4", fused_wins(1))]
+    lead = lead_of([*older, by_ruler("5", compiled_wins(2)), by_ruler("5", compiled_wins(3))][::-1])
+    assert (lead.contender, number_of(lead.since), lead.before, lead.n_decided) == ("compiled", 2, None, 2)
+    assert (lead.by_other_ruler.contender, number_of(lead.by_other_ruler)) == ("fused", 1)
+    lead = lead_of([*older, by_ruler("5", compiled_wins(2)), by_ruler("5", fused_wins(3))][::-1])
+    assert (number_of(lead.since), lead.before.contender) == (3, "compiled")
+    assert lead.by_other_ruler is None
+
+
+def test_a_leader_by_both_rulers_goes_on():
+    lead = lead_of([compiled_wins(0), by_ruler("4", fused_wins(1)), by_ruler("5", fused_wins(2))][::-1])
+    assert (number_of(lead.since), lead.n_decided) == (1, 2)

@@ -279,3 +279,20 @@ def test_why_in_words(of_change, why):
 def test_an_interval_is_of_ratios_and_exact_changes_have_none():
     assert told().interval == pytest.approx((math.exp(0.1), math.exp(0.3)))
     assert told(interval=None).interval is None
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "last", "is_told"),
+    [("2", "confirmed", 14, True), ("2", "recovered", 14, False), ("2", "confirmed", 19, False),
+     ("1", "confirmed", 14, False)],
+)  # fmt: skip
+def test_what_another_ruler_goes_on_with_is_not_told_as_if_still_there(version, state, last, is_told):
+    one, values = series(0), np.ones((2, N))
+    values[0, last + 1 :] = np.nan
+    measured = timeline_of(table([one, replace(one, series_id=1, version=version)], values), ())
+    ours = replace(member(state=FindingState(state)), series=one)
+    [found] = findings_from([ours], measured, floors_of=lambda _: np.array([np.nan]), has_controls=False)
+    told = (
+        f"ruler 1 measured it last at {commit(14)[:8]}, and another since, so nothing tells whether it is still there"
+    )
+    assert found.why.endswith(told) is is_told

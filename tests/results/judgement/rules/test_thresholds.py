@@ -76,6 +76,9 @@ def test_settings_are_read():
         ("[tool.fusebench]\nthreshold = 3", "`threshold` is 3, not a list"),
         ("[tool.fusebench]\nthreshold = [3]", "threshold 1: 3 is no table"),
         ("[tool]\nfusebench = 3", "it is 3, not a table"),
+        ("tool = 'fusebench'", "`tool` is 'fusebench', not a table; write [tool.fusebench]"),
+        ("[[tool]]\nfusebench = { least_change = 0.1 }", "not a table; write [tool.fusebench]"),
+        ("tool = false", "`tool` is False, not a table"),
         ("[tool.fusebench", "not TOML"),
     ],
 )

@@ -1,0 +1,82 @@
+"""What fails at the head by another ruler than the base's is no finding, and no gate passes on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from results.exit_codes import ExitCode
+from results.judgement.exact_only import exact_only
+from results.judgement.verdicts import exit_code, judge
+from results.output.report import ReportFormat, rendered
+from results.output.reports.judgement_words import notes, warnings, why_nothing, why_undecided
+from tests.made_values import A, B, failed, row
+
+CALM = [1.0, 1.002, 0.998]
+OF_ASV = {"metric": "time", "parameters": {"n": 1}}
+OF_RULERS = (
+    "1 series fails at the head, which another ruler measured there, and was ok at the base: mlp latency_s "
+    "(provider=fused, batch=16, hidden=256, pass=forward) is wrong, wrong in this test. It may be the commit or the "
+    "ruler: fusebench ab aaaaaaaaaa bbbbbbbbbb measures both by one."
+)
+OF_VERSIONS = (
+    "1 series fails at the head, in another version there, and was ok at the base: mlp (n=1) is wrong, wrong in this "
+    "test. It may be the commit or the version: fusebench store join says of one that it measures the same."
+)
+
+
+def judged(base, head):
+    """Judge these beside eager, which both have."""
+    eagers = [row(CALM, provider="eager", commit=commit) for commit in (A, B)]
+    return judge([*base, eagers[0]], [*head, eagers[1]], base_commit=A, head_commit=B)
+
+
+@pytest.mark.parametrize(("of_row", "told"), [({}, OF_RULERS), (OF_ASV, OF_VERSIONS)])
+def test_every_format_tells_what_fails_and_nothing_passes(of_row, told):
+    found = judged([row(CALM, **of_row)], [failed("wrong", **of_row, commit=B, version="4")])
+    assert exit_code(found) is ExitCode.NOTHING_COMPARABLE
+    assert (warnings(found), why_undecided(found)) == ([told], f"{told} A gate does not pass on that.")
+    assert "only" not in " ".join(notes(found))
+    for report_format in set(ReportFormat) - {ReportFormat.MARKDOWN}:  # which tells it with escapes
+        assert told in rendered(found, report_format=report_format)
+    assert rendered(found, report_format=ReportFormat.MARKDOWN).count("1 series fails at the head") == 1
+    assert exit_code(exact_only(found)) is ExitCode.NOTHING_COMPARABLE
+
+
+def test_of_several_they_are_counted_and_the_first_has_its_reason():
+    base = [row(CALM, batch=batch) for batch in (1, 2)]
+    [told] = warnings(judged(base, [failed(batch=batch, commit=B, version="4") for batch in (1, 2)]))
+    assert told.startswith("2 series fail at the head, which another ruler measured there, and were ok at the base: ")
+    assert "batch=1, hidden=256, pass=forward) is crashed, crashed in this test." in told
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        ([failed()], [failed(commit=B, version="4")], ExitCode.FINE),  # it never worked
+        ([], [failed(commit=B, version="4")], ExitCode.FINE),  # it is new
+        ([row(CALM)], [row(CALM, commit=B), failed(commit=B, version="4")], ExitCode.FINE),  # the base's ruler tells
+        ([row(CALM)], [row(CALM, commit=B, version="4")], ExitCode.FINE),
+        ([row(CALM)], [failed(commit=B)], ExitCode.FAILED),
+        ([row(CALM, version="4")], [failed(commit=B, version="4")], ExitCode.FAILED),
+        ([row(CALM), row(CALM, benchmark="linear")], [failed(commit=B, version="4")], ExitCode.NOTHING_COMPARABLE),
+    ],
+)
+def test_only_what_worked_and_fails_by_another_ruler_is_undecided(base, head, expected):
+    found = judged(base, head)
+    assert exit_code(found) is expected
+    assert bool(warnings(found)) == bool(found.failing_anew) == (expected is ExitCode.NOTHING_COMPARABLE)
+
+
+def test_of_a_part_only_what_was_asked_for_is_told():
+    found = judged([row(CALM)], [failed(commit=B, version="4")])
+    [failing] = found.failing_anew
+    [verdict] = found.verdicts
+    assert exit_code(found.only({verdict.head.series_id})) is ExitCode.FINE
+    assert found.only({failing.series_id}).failing_anew == (failing,)
+
+
+def test_where_all_that_the_head_measured_fails_the_rulers_are_told():
+    found = judge([row(CALM)], [failed(commit=B, version="4")], base_commit=A, head_commit=B)
+    assert "by other rulers (3 at the base, 4 at the head)" in why_nothing(found)
+    assert why_undecided(found) is None
+    assert "The head was not measured on" not in " ".join(notes(found))
