@@ -36,5 +36,16 @@ def settle(page, *, graph="#throughput-batch-graph"):
         page.wait_for_timeout(300)
 
 
+def choose_by_typing(page, text):
+    """Choose, with the keyboard alone, the one option of the focused selector that holds text."""
+    page.keyboard.type(text)
+    options = page.get_by_role("option")
+    options.filter(has_not_text=text).first.wait_for(state="hidden")
+    options.filter(has_text=text).wait_for()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("[role=option][data-combobox-selected]")
+    page.keyboard.press("Enter")
+
+
 def figure(page, name):
     return page.evaluate(FIGURE, f"throughput-{name}-graph")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.app import PAGES
+from tests.in_chromium import choose_by_typing
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -65,7 +66,7 @@ def test_the_keyboard_alone_chooses_a_commit(visit, journals):
         page.keyboard.press("Tab")
         if page.evaluate("() => document.activeElement.id") == "throughput-commit":
             break
-    page.keyboard.type(journals.commit_hash(1)[:10])
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    else:
+        pytest.fail("Tab does not reach the selector of commits")
+    choose_by_typing(page, journals.commit_hash(1)[:10])
     page.wait_for_url(f"**commit={journals.commit_hash(1)[:12]}**")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.views.throughput.drawing import throughput_drawing_of
+from tests.in_chromium import choose_by_typing
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -37,9 +38,7 @@ def test_the_marks_come_after_the_curves(visit, shown_store):
 def test_a_commit_is_put_beside_by_keyboard_and_back_takes_it_away(visit, journals):
     page = visit("/throughput?operation=mlp&hidden=256")
     page.focus(COMMITS)
-    page.keyboard.type(journals.commit_hash(3)[:8])
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    choose_by_typing(page, journals.commit_hash(3)[:8])
     page.wait_for_url("**commits=*")
     page.wait_for_selector(".legend .keys .provider >> nth=1")
     assert journals.commit_hash(3)[:7] in page.inner_text(".legend .keys")
