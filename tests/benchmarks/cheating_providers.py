@@ -11,6 +11,7 @@ import time
 
 import torch
 
+from tests.benchmarks.clock_watching_providers import computed_after_rivals, skipped_after_rivals
 from tests.benchmarks.deferring_providers import (
     computed_beforehand,
     filled_at_the_next_call,
@@ -278,4 +279,6 @@ PROVIDERS = {
     "autocast": autocast,
     "several-buffers": several_buffers,
     "monitored-rivals": monitored_rivals,
+    "skipped-after-rivals": skipped_after_rivals,
+    "computed-after-rivals": computed_after_rivals,
 }

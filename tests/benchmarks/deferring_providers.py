@@ -119,7 +119,7 @@ def one_buffer(load):
 
 def several_buffers(load):
     """A few pieces of memory in turn, so that a result holds until so many have followed it."""
-    outs = [torch.empty_like(load.module(load.x)) for _ in range(40)]
+    outs = [torch.empty_like(load.module(load.x)) for _ in range(20)]
     n_calls = 0
 
     def function(x):

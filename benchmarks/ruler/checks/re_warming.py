@@ -91,9 +91,9 @@ class GoingOn:
         self._n_blocks: dict[str, int] = {}
         self.ratios: dict[str, list[float]] = {name: [] for name in calls}
         self.now, self.wall = clock.now, clock.wall
-        self.after_warm_up, self.before_sample = referee.after_warm_up, referee.before_sample
+        self.after_warm_up, self.begin_turn = referee.after_warm_up, referee.begin_turn
+        self.before_sample, self.after_last_samples = referee.before_sample, referee.after_last_samples
         self.before_last_warming, self.before_timing = referee.before_last_warming, referee.before_timing
-        self.after_last_sample = referee.after_last_sample
 
     def timed(self, call: Callable[[], object], *, calls: int) -> Timed:
         """Return a sample's time, and remember it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class Implausible(Exception):
@@ -17,6 +17,9 @@ class Referee(Protocol):
 
     def after_warm_up(self, name: str) -> None:
         """Look at what the calls that warmed a contender up left behind. Raises: Implausible."""
+
+    def begin_turn(self, name: str) -> None:
+        """Look at a contender that takes its turn for a sample's. Raises: Implausible."""
 
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Prepare the inputs of a sample, before the calls that re-warm; return how many calls to time, >= `calls`."""
@@ -30,14 +33,20 @@ class Referee(Protocol):
     def after_sample(self, name: str, last_output: object) -> None:
         """Look at the result of the sample's last timed call. Raises: Implausible."""
 
-    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
-        """Look at a contender once more that will not be sampled any more; `announce` its turn. Raises: Implausible."""
+    def after_last_samples(self, names: Sequence[str], *, announce: Callable[[str], None]) -> Sequence[str]:
+        """Look at contenders once more that will not be sampled any more, by turns; return who is implausible.
+
+        announce: told whose turn it is, before each.
+        """
 
 
 class NoReferee:
     """Referee for calls that are trusted."""
 
     def after_warm_up(self, name: str) -> None:
+        """Do nothing."""
+
+    def begin_turn(self, name: str) -> None:
         """Do nothing."""
 
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:  # noqa: ARG002 - the protocol's
@@ -53,5 +62,6 @@ class NoReferee:
     def after_sample(self, name: str, last_output: object) -> None:
         """Do nothing."""
 
-    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
-        """Do nothing."""
+    def after_last_samples(self, names: Sequence[str], *, announce: Callable[[str], None]) -> Sequence[str]:  # noqa: ARG002 - the protocol's
+        """Return nobody."""
+        return ()

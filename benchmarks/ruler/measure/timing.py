@@ -193,11 +193,8 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
                 del state.samples[n_samples:]
         else:
             chunks.keep(chunk_s, reason, {name: each.samples[kept[name][1] :] for name, each in states.items()})
-    for name in list(states):
-        try:
-            referee.after_last_sample(name, announce=announce)
-        except Implausible:
-            del states[name]
+    for name in referee.after_last_samples(list(states), announce=announce):
+        del states[name]
     disturbed = chunks.disturbance({n: each.samples for n, each in states.items()}, share=policy.disturbed_share)
     if disturbed is None and chunks.disturbed_share > policy.disturbed_share:
         watch.forget_disturbed()
@@ -245,22 +242,24 @@ def _take_round(
     for name in order:
         state = states[name]
         announce(name)
-        calls = referee.before_sample(name, calls=state.calls_per_sample, warming_calls=state.warming_calls)
-        n_last = min(LAST_WARMING_CALLS, state.warming_calls)
-        for _ in range(state.warming_calls - n_last):
-            state.call()
-        referee.before_last_warming(name)
-        for _ in range(n_last):
-            state.call()
-        referee.before_timing(name)
-        sample_s, output = clock.timed(state.call, calls=calls)
+        output: object = None
         try:
+            referee.begin_turn(name)
+            calls = referee.before_sample(name, calls=state.calls_per_sample, warming_calls=state.warming_calls)
+            n_last = min(LAST_WARMING_CALLS, state.warming_calls)
+            for _ in range(state.warming_calls - n_last):
+                state.call()
+            referee.before_last_warming(name)
+            for _ in range(n_last):
+                state.call()
+            referee.before_timing(name)
+            sample_s, output = clock.timed(state.call, calls=calls)
             referee.after_sample(name, output)
         except Implausible:
             del states[name]
             continue
         finally:
-            del output
+            output = None
         # Six digits are more than any clock gives, and the record repeats exactly what was judged.
         per_call = float(f"{sample_s / calls:.6g}")
         state.spent_s += sample_s + per_call * state.warming_calls

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -12,12 +14,11 @@ from benchmarks.ruler.measure.counters import process_cpu_s
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.providers.registry import CAPTURED
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.referee.contender_record import ContenderRecord
+from benchmarks.ruler.referee.contender_record import Ambush, ContenderRecord
 from benchmarks.ruler.referee.failures import RefereeFailed, referee_failures
-from benchmarks.ruler.referee.input_timer import InputTimer
-from benchmarks.ruler.referee.input_times import InputTimes, why_suspicious_again
-from benchmarks.ruler.referee.memory_in_use import REUSED, are_in_same_memory, why_reused
+from benchmarks.ruler.referee.memory_in_use import why_reused
 from benchmarks.ruler.referee.rotation import Rotation
+from benchmarks.ruler.referee.surprises import Surprises
 from benchmarks.ruler.referee.verification import Verification, snapshot
 
 if TYPE_CHECKING:
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
 
 # How often a sample's result is checked, unless checking takes more than its share of the time.
 _CHECKED, _SHARE = 1 / 8, 0.05
-# One check in so many, beginning with the first, comes with inputs that take a contender by surprise.
-_SURPRISED = 4
-# Seconds that a new input may cost a lone call beyond its share.
-_SLOWER_S = {"cpu": 3e-6, "cuda": 50e-6}
-# A machine that slows down looks the same for a moment; one who keeps results does it again.
-_ROUNDS_OF_SUSPICION = 5
+# After one check in so many, beginning with the first, a contender is ambushed in its next turns.
+_AMBUSHED = 4
 
 
 class GroupReferee:
@@ -56,21 +53,25 @@ class GroupReferee:
         self._instrument = instrument
         # Nobody keeps more cores busy than there are.
         self._threads = None if on_gpu or threads >= (os.cpu_count() or 1) else threads
-        self._slower_s = _SLOWER_S[load.x.device.type]
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         self._calls: dict[str, Callable[[], object]] = {}
-        self._eager = self._rotation.call(load.module)
         self._records: dict[str, ContenderRecord] = {}
         # These replay into the same memory at each call, as is known of them.
         self._captured: set[str] = set()
-        self._n_calls = 1
         # Once something shared was found changed, one looks after every sample, so that it is clear by whom.
         self._is_wary = False
         self._turn_began = 0.0
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
         self._now = perf_counter
-        self._timer = InputTimer(self._rotation, now=self._now, on_gpu=on_gpu)
+        self._surprises = Surprises(
+            self._rotation,
+            self._verification,
+            eager=self._rotation.call(load.module),
+            device=load.x.device.type,
+            random=self._random,
+            now=self._now,
+        )
         self._cpu_now = perf_counter if self._threads is None else process_cpu_s
 
     def attempt(
@@ -95,14 +96,28 @@ class GroupReferee:
                 self._captured.add(name)
         return outcome, call
 
+    def begin_turn(self, name: str) -> None:
+        """Ambush the contender if that is planned for this turn: by the clock it begins as any does.
+
+        Raises: Implausible, as `after_sample` does.
+        """
+        record, start = self._records[name], self._now()
+        if record.n_samples == 0:
+            return
+        record.between_turns_s = start - record.called_s
+        if (ambush := record.due_ambush()) is not None:
+            self._undo_others()
+            self._judge(name, lambda: self._why_ambushed(name, ambush))
+            record.check_s += self._now() - start
+
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Fill the inputs anew; of several calls add up to a quarter, so that nobody knows which is the last."""
         self._turn_began = self._now()
-        self._n_calls = calls + self._random.randrange(-(-calls // 4) + 1) if calls > 1 else 1
-        self._rotation.prepare(self._n_calls)
         record = self._records[name]
         record.least_calls, record.warming_calls = calls, warming_calls
-        return self._n_calls
+        n_calls = record.n_sampled(self._random)
+        self._rotation.prepare(n_calls)
+        return n_calls
 
     def before_last_warming(self, name: str) -> None:  # noqa: ARG002 - the protocol's
         """Note the processor time so far: the calls from here on are charged for what they take of it."""
@@ -121,6 +136,7 @@ class GroupReferee:
         cpu_s = self._cpu_now() - self._started[1]
         now_s = self._now()
         record = self._records[name]
+        record.called_s = now_s
         record.turn_s += now_s - self._turn_began
         record.n_samples += 1
         record.wall_s += now_s - self._started[0]
@@ -131,14 +147,23 @@ class GroupReferee:
         """Judge what warming up left behind. Raises: Implausible, as `after_sample` does."""
         self._judge(name, self._why_tampered)
 
-    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
-        """Judge once more, whatever it costs, where samples were of several calls. Raises: Implausible.
+    def after_last_samples(self, names: Sequence[str], *, announce: Callable[[str], None]) -> Sequence[str]:
+        """Ambush those whose samples were of several calls once more, whatever it costs, by turns; return who is wrong.
 
         A contender that learns when its calls are looked at has learnt all by now.
         """
-        if self._records[name].least_calls > 1:
+        self._undo_others()
+        ambushes = {name: self._records[name].last_ambushes(self._random) for name in names}
+        refused = list[str]()
+        for turn, name in itertools.product(range(len(Ambush)), names):
+            if name in refused or turn >= len(ambushes[name]):
+                continue
             announce(name)
-            self._judge(name, lambda: self._why_tampered() or self._why_ambushed(name, most=1))
+            try:
+                self._judge(name, partial(self._why_ambushed, name, ambushes[name][turn], most=1))
+            except Implausible:
+                refused.append(name)
+        return refused
 
     def _judge(self, name: str, why: Callable[[], str | None]) -> None:
         state = State.WRONG
@@ -176,13 +201,11 @@ class GroupReferee:
         reason = self._rotation.repaired() or reason
         reason = self._sabotage(name, thoroughly=is_due or self._is_wary) or reason
         if is_due and reason is None:
-            reason = self._why_wrong(name, record, kept)
-        is_ambushed = record.n_checks % _SURPRISED == 1 and (record.n_checks == 1 or record.least_calls > 1)
-        if is_due and reason is None and is_ambushed:
-            reason = self._why_ambushed(name, last_output)
-        if is_due and reason is None and record.n_checks == 1 and name not in self._captured:
-            self._rotation.rest()
-            reason = why_reused(self._calls[name], last_output, now=self._now)
+            reason = self._surprises.why_last_wrong(
+                kept, f"in sample {record.n_samples}, of an input it had not seen, "
+            )
+        if is_due and reason is None and record.n_checks % _AMBUSHED == 1:
+            reason = self._why_odd_at_once(name, record, last_output)
         if is_due:
             record.check_s += self._now() - start
         return reason or record.why_too_many_cores(self._threads)
@@ -195,59 +218,32 @@ class GroupReferee:
         if found is None or self._is_wary:
             return found
         self._is_wary = True
-        self._timer.timed(self._calls[name], 1)
+        self._surprises.timer.timed(self._calls[name], 1)
         return self._verification.sabotage(thoroughly=True)
 
-    def _why_wrong(self, name: str, record: ContenderRecord, kept: object) -> str | None:
-        if reason := self._why_last_wrong(kept, f"in sample {record.n_samples}, of an input it had not seen, "):
+    def _why_odd_at_once(self, name: str, record: ContenderRecord, last_output: object) -> str | None:
+        """Return what is found right after a sample, or None; plan what takes the beginning of a turn."""
+        is_first = record.n_checks == 1
+        if is_first and (reason := self._surprises.why_wrong(self._calls[name], record, Ambush.NEW_INPUTS)):
             return reason
-        if record.n_checks % _SURPRISED != 1:
-            return None
-        times, of_eager, n_warming = list[InputTimes](), list[InputTimes](), record.warming_calls
-        while True:
-            kept = None
-            kept, taken = self._timer.surprised(
-                self._calls[name], self._n_calls, n_warming=n_warming, is_suspected=bool(times)
+        # Fewer calls than one there are none, but of long ones the first check tells what becomes of a turn's first.
+        if is_first or record.least_calls > 1:
+            record.plan_ambushes(
+                [kind for kind in Ambush if not (is_first and kind is Ambush.NEW_INPUTS)], self._random
             )
-            if taken.why_suspicious(self._slower_s) is None:
-                break
-            times.append(taken)
-            of_eager.append(self._timer.surprised_honest(self._eager, self._n_calls, n_warming=n_warming))
-            if len(times) == _ROUNDS_OF_SUSPICION:
-                return why_suspicious_again(times, of_eager, self._slower_s)
-        of_surprise = "of an input that came as a surprise, "
-        if reason := self._verification.why_odd(kept):
-            return f"{of_surprise}{reason}"
-        return self._why_last_wrong(kept, of_surprise)
+        if name in self._captured:
+            return None
+        self._rotation.rest()
+        try:
+            return why_reused(self._calls[name], last_output, now=self._now)
+        finally:
+            record.called_s = self._now()
 
-    def _why_ambushed(self, name: str, last_output: object = None, *, most: int | None = None) -> str | None:
-        """Return what is wrong with the last of fewer calls than any sample has, or None.
+    def _undo_others(self) -> None:
+        """Undo what some contender did unseen, so that the next one looked at is not blamed for it."""
+        if self._why_tampered():
+            self._is_wary = True
 
-        One who knows how many calls a sample has at least need not compute the first of them. They begin after a pause,
-        as a sample's do; once with calls that warm up before them, by which one would know a sample, and once without,
-        as those may be counted, too. last_output: a result that is still in use. most: calls, at most; by one alone,
-        who leaves out no more than the first is found out, too.
-        """
-        for n_warming in self._random.sample((0, self._records[name].warming_calls), 2):
-            kept = None
-            self._n_calls = n_calls = self._random.randint(1, most or max(1, self._records[name].least_calls - 1))
-            _, output = self._timer.in_a_row(self._calls[name], n_calls, n_warming=n_warming)
-            if name not in self._captured and are_in_same_memory(output, last_output):
-                return REUSED
-            if reason := self._verification.why_odd(output):
-                return f"of {n_calls} calls in a row, {reason}"
-            kept = snapshot(output)
-            del output
-            if reason := self._why_last_wrong(kept, f"of {n_calls} calls in a row, "):
-                return reason
-        return None
-
-    def _why_last_wrong(self, kept: object, of_what: str) -> str | None:
-        """Return why `kept` is not the result of the last input, of which `of_what` says more, or None.
-
-        The reference is computed from the input itself: so it must hold what it was filled with before and after.
-        """
-        if reason := self._rotation.spoilt():
-            return reason
-        reason = self._verification.why_wrong(kept, self._rotation.last())
-        return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
+    def _why_ambushed(self, name: str, ambush: Ambush, *, most: int | None = None) -> str | None:
+        found = self._surprises.why_wrong(self._calls[name], self._records[name], ambush, most=most)
+        return self._why_tampered() or found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from time import sleep
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
 # Whoever is suspected takes as many of long calls, too, unless they are so long that noise averages out in one.
 _VERY_LONG_CALL_S = 0.5
-# As long as the turns of rivals last at least.
-_PAUSE_S = 1e-3
 
 
 class InputTimer:
@@ -35,7 +33,7 @@ class InputTimer:
         self._on_gpu = on_gpu
         self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else lambda: None
         # What is looked up no more, nobody can replace.
-        self._now, self._pause = now, sleep
+        self._now, self._pause_now = now, perf_counter
 
     def timed(self, call: Callable[[], object], n_calls: int) -> tuple[float, object]:
         """Return the seconds of so many calls in a row, and the last one's result."""
@@ -48,20 +46,22 @@ class InputTimer:
             self._wait()
         return self._now() - start, output
 
-    def in_a_row(self, call: Callable[[], object], n_calls: int, *, n_warming: int) -> tuple[float, object]:
+    def in_a_row(
+        self, call: Callable[[], object], n_calls: int, *, n_warming: int, pause_s: float = 0.0
+    ) -> tuple[float, object]:
         """Return what `timed` does of calls that begin as a sample's: after a pause and calls that warm up."""
-        self._begin_row(call, n_calls, n_warming=n_warming)
+        self._begin_row(call, n_calls, n_warming=n_warming, pause_s=pause_s)
         return self.timed(call, n_calls)
 
     def surprised(
-        self, call: Callable[[], object], n_calls: int, *, n_warming: int, is_suspected: bool
+        self, call: Callable[[], object], n_calls: int, *, n_warming: int, is_suspected: bool, pause_s: float = 0.0
     ) -> tuple[object, InputTimes]:
         """Time calls whose input was filled just before, the same once more, and `n_calls` in a row.
 
         Returns the result of the last input, and the times. Before each alone the input is read, as caches may hold it.
-        Those in a row follow warming calls, in which some compute what is timed afterwards.
+        Those in a row follow a pause and warming calls, in which some compute what is timed afterwards.
         """
-        in_a_row_s = self.in_a_row(call, n_calls, n_warming=n_warming)[0] / n_calls
+        in_a_row_s = self.in_a_row(call, n_calls, n_warming=n_warming, pause_s=pause_s)[0] / n_calls
         longest_s = _VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S
         return self._alone(call, _n_surprises(in_a_row_s, longest_s=longest_s), in_a_row_s=in_a_row_s)
 
@@ -76,12 +76,18 @@ class InputTimer:
         n_inputs = _n_surprises(in_a_row_s, longest_s=_VERY_LONG_CALL_S)
         return self._alone(call, n_inputs, in_a_row_s=in_a_row_s)[1]
 
-    def _begin_row(self, call: Callable[[], object], n_calls: int, *, n_warming: int) -> None:
+    def _begin_row(self, call: Callable[[], object], n_calls: int, *, n_warming: int, pause_s: float = 0.0) -> None:
         self._rotation.rest()
-        self._pause(_PAUSE_S)
+        self._keep_busy(pause_s)
         self._rotation.prepare(n_calls)
         self.timed(call, n_warming)
         self._rotation.start()
+
+    def _keep_busy(self, seconds: float) -> None:
+        """Let time pass as in the turns of rivals: a processor's clock that stood still would tell of a pause."""
+        end_s = self._pause_now() + seconds
+        while self._pause_now() < end_s:
+            pass
 
     def _least_of(self, call: Callable[[], object], n_calls: int) -> float:
         """Return the seconds of the shortest of so many calls in a row."""

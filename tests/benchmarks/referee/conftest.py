@@ -57,10 +57,11 @@ def group(shape, clocks, monkeypatch):
 
 @pytest.fixture
 def sampled():
-    """Takes one sample, as the timing does."""
+    """Takes one turn, as the timing does."""
 
     def take(group, name, *, calls=8):
         with torch.no_grad():
+            group.referee.begin_turn(name)
             n_calls = group.referee.before_sample(name, calls=calls)
             group.referee.before_last_warming(name)
             group.calls[name]()

@@ -79,7 +79,10 @@ REASONS = {
     "several-buffers": "it gives the same memory again",
     "autocast": "it changed what torch.autocast('cpu') sets",
     "monitored-rivals": f"it changed what sys.{'monitoring' if hasattr(sys, 'monitoring') else 'settrace'} sets",
+    "skipped-after-rivals": "calls in a row, the output is off",
+    "computed-after-rivals": "it keeps results",
 }
+WATCHES_THE_CLOCK = {"skipped-after-rivals", "computed-after-rivals"}
 
 
 class NoOne:
@@ -127,8 +130,13 @@ def test_every_cheat_has_its_reason():
 
 @pytest.mark.parametrize("cheat", cheating_providers.PROVIDERS)
 def test_a_cheat_is_wrong_and_its_rival_is_not(outcomes_of, small, cheat):
-    of_short_calls = replace(small, batch=16, hidden=64)
-    found = outcomes_of(of_short_calls if cheat in LEAVES_CALLS_OUT else small, "eager", cheat)
+    of_calls = replace(small, batch=16, hidden=64) if cheat in LEAVES_CALLS_OUT else small
+    found = outcomes_of(of_calls, "eager", cheat)
+    for _ in range(3):
+        # On a machine where calls are held up these take that for being looked at, and are honest.
+        if cheat not in WATCHES_THE_CLOCK or found[cheat]["state"] == State.WRONG:
+            break
+        found = outcomes_of(of_calls, "eager", cheat)
     assert found["eager"]["state"] == State.OK
     assert found[cheat]["state"] == State.WRONG
     assert REASONS[cheat] in found[cheat]["reason"]

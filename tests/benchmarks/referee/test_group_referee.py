@@ -98,13 +98,13 @@ def test_on_a_machine_where_a_lone_call_costs_everybody_more_nobody_is_convicted
         return function
 
     found = group(small=build, keeper=keeping(clocks, new_s=30e-6, known_s=10e-6))
-    timed = found.referee._timer.timed
+    timed = found.referee._surprises.timer.timed
 
     def timed_beside_neighbours(call, n_calls):
         seconds, output = timed(call, n_calls)
         return seconds + (14e-6 if n_calls == 1 else 0), output
 
-    monkeypatch.setattr(found.referee._timer, "timed", timed_beside_neighbours)
+    monkeypatch.setattr(found.referee._surprises.timer, "timed", timed_beside_neighbours)
     for _ in range(50):
         sampled(found, "small")
     assert found.referee.findings == {}
@@ -146,13 +146,13 @@ def test_a_call_that_reads_a_new_input_from_memory_and_then_from_a_cache_is_hone
         return function
 
     found = group(streaming=build)
-    surprised = found.referee._timer.surprised
+    surprised = found.referee._surprises.timer.surprised
 
     def surprised_with_caches(*args, **kwargs):
         with caches:
             return surprised(*args, **kwargs)
 
-    monkeypatch.setattr(found.referee._timer, "surprised", surprised_with_caches)
+    monkeypatch.setattr(found.referee._surprises.timer, "surprised", surprised_with_caches)
     sampled(found, "streaming", calls=1)
     assert found.referee.findings == {}
 
