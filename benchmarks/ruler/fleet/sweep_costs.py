@@ -14,7 +14,8 @@ from benchmarks.ruler.plan.filters import refuse_unknown_values, selected
 from benchmarks.ruler.plan.plugins import foreign_names
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import Settings
-from benchmarks.ruler.sweep.estimate import call_seconds, profile_seconds, visit_seconds
+from benchmarks.ruler.sweep.estimate import call_seconds, flush_seconds, profile_seconds, visit_seconds
+from benchmarks.ruler.worker.policies import policy_of_visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,16 +63,21 @@ def groups_of_shard(shard: Shard, known: Mapping[str, Group], keys: Sequence[str
 
 def costs_of(fleet: Fleet, axes: Axes, groups: Mapping[str, Group]) -> dict[str, float]:
     """Return the seconds that each group is expected to take: all visits and profiles of every commit."""
-    known: dict[tuple[int, str, str], float] = {}
+    known: dict[tuple[int, str, str, str], float] = {}
+    policy = policy_of_visit(fleet.device, budget_s=axes.budget_s, n_visits=fleet.visits)
 
     def seconds(group: Group) -> float:
         shape, contenders = group.shape, group.contenders
         call_s = call_seconds(shape, None, device=fleet.device, threads=fleet.threads)
         # By two digits of a call's time: hundreds of thousands of groups are planned in seconds.
-        same = (id(contenders), shape.pass_, f"{call_s:.1e}")
+        same = (id(contenders), shape.pass_, shape.cache, f"{call_s:.1e}")
         if same not in known:
-            first = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=True)
-            later = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=False)
+            # Of a usual cache: every host of the fleet plans the same.
+            flush_s = flush_seconds(shape, None, device=fleet.device, threads=fleet.threads)
+            first, later = (
+                visit_seconds(shape, contenders, policy, call_s=call_s, flush_s=flush_s, is_first=is_first)
+                for is_first in (True, False)
+            )
             profiles = profile_seconds(shape, contenders, call_s=call_s)
             known[same] = first + (fleet.visits - 1) * later + profiles
         return known[same]

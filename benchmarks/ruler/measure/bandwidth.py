@@ -8,7 +8,8 @@ import torch
 
 from benchmarks.ruler.measure.best_rates import Trial
 from benchmarks.ruler.measure.clock import CpuClock, time_behind_blocked_stream
-from benchmarks.ruler.measure.conditions import available_memory_bytes, last_level_cache_bytes
+from benchmarks.ruler.measure.conditions import available_memory_bytes
+from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

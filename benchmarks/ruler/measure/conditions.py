@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler.measure.gpu import driver_version, gpu_state
+from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 
 if TYPE_CHECKING:
     from benchmarks.ruler.record.lines import Scalar
@@ -105,12 +106,6 @@ def available_memory_bytes() -> int | None:
     return None
 
 
-def last_level_cache_bytes() -> int:
-    """Return the size of the CPU's largest cache in bytes; 32 MiB if the system does not report it."""
-    sizes = [_size(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
-    return max(sizes, default=32 * 2**20)
-
-
 def shared_cache_bytes() -> int | None:
     """Return the size of the CPU's largest cache in bytes where a hypervisor's other guests use it, too, or None."""
     return last_level_cache_bytes() if _is_virtual() else None
@@ -128,19 +123,6 @@ def _is_virtual() -> bool:
     made = [" ".join(_lines(dmi / name)).strip() for name in ("sys_vendor", "product_name")]
     # Amazon's machines without a hypervisor have its name, too.
     return not made[1].endswith(".metal") and any(name.startswith(_VIRTUAL) for name in made)
-
-
-def private_cache_bytes() -> int:
-    """Return the size of one core's second-level cache in bytes; 1 MiB if the system does not report it."""
-    folders = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")
-    sizes = [_size(folder / "size") for folder in folders if _first_line(folder / "level") == "2"]
-    return max(sizes, default=2**20)
-
-
-def _size(path: Path) -> int:
-    text = _first_line(path) or "0"
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
 
 
 def _chosen(path: Path) -> str | None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.conditions import private_cache_bytes
 from benchmarks.ruler.measure.counters import Window, read_counters, window_between
 from benchmarks.ruler.measure.probe import Probe, median_times_s
+from benchmarks.ruler.plan.cpu_caches import private_cache_bytes
 from benchmarks.ruler.plan.roofline import MACHINE_SPEED, SPEED_OF_PRODUCTS
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, slow_quarter, slowest_part, slowness

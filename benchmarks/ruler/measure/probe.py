@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from benchmarks.ruler.measure.conditions import last_level_cache_bytes
+from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 from benchmarks.ruler.record.part_speed import Part
 
 if TYPE_CHECKING:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.measure.clock import Clock
 
 
-LEAST_SAMPLE_ON_CUDA_S = 2e-3
-"""A sample ends with one synchronisation, of some 10 µs (arithmetic, not measured): here half a percent of it."""
-
 LAST_WARMING_CALLS = 2
 """So many of the re-warming calls come after the referee has read its clocks (docs/adr/0020)."""
 
@@ -35,11 +32,11 @@ class Policy:
     these are fewer than least_warming_calls, up to so many may last twice as long; there is one in any case.
     half_width: the 95 % half-width of the median, as a part of it, that is precise enough, not before the group was
     sampled for least_s.
-    budget_s: time of a point's samples and re-warming after which it is what it is; max_samples: the same as a number,
-    so that a record stays readable. min_rounds: never fewer, if the budget allows.
-    chunk_s: how often one looks whether others disturbed the machine; a disturbed chunk is measured again while
-    repeats last at most as long as the budget itself. disturbed_share: more of the time kept makes a point disturbed,
-    unless at least half of it is calm and its median no other.
+    budget_s: time of a point's samples and re-warming after which it is what it is; from min_rounds on what the clock
+    does besides, uncounted, is part of it. max_samples: the same as a number, so that a record stays readable.
+    min_rounds: never fewer, if the budget allows. chunk_s: how often one looks whether others disturbed the machine; a
+    disturbed chunk is measured again while repeats last at most as long as the budget itself. disturbed_share: more of
+    the time kept makes a point disturbed, unless at least half of it is calm and its median no other.
     """
 
     min_sample_s: float = 1e-3
@@ -102,6 +99,7 @@ class _ContenderState:
     calls_per_sample: int
     warming_calls: int = 1
     spent_s: float = 0.0
+    uncounted_s: float = 0.0
     samples: list[float] = field(default_factory=list)
 
 
@@ -174,13 +172,13 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     while active:
         watch.start()
         chunk_start, n_rounds_before, active_before = clock.now(), n_rounds, active
-        kept = {name: (state.spent_s, len(state.samples)) for name, state in states.items()}
+        kept = {name: (state.spent_s, state.uncounted_s, len(state.samples)) for name, state in states.items()}
         while active and clock.now() - chunk_start < policy.chunk_s:
             order = _order(active, baseline=baseline, n_round=n_rounds)
             _take_round(order, states, clock=clock, announce=announce, referee=referee)
             n_rounds += 1
             active = _active(states, active, baseline=baseline, policy=policy, elapsed_s=clock.now() - start)
-        taken = {name: each.samples[kept[name][1] :] for name, each in states.items()}
+        taken = {name: each.samples[kept[name][-1] :] for name, each in states.items()}
         lasted = {name: [s * states[name].calls_per_sample for s in samples] for name, samples in taken.items()}
         reason = watch.disturbance(lasted)
         chunk_s = clock.now() - chunk_start
@@ -189,10 +187,10 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             repeats_left_s -= chunk_s
             n_rounds, active = n_rounds_before, [name for name in active_before if name in states]
             for name, state in states.items():
-                state.spent_s, n_samples = kept[name]
+                state.spent_s, state.uncounted_s, n_samples = kept[name]
                 del state.samples[n_samples:]
         else:
-            chunks.keep(chunk_s, reason, {name: each.samples[kept[name][1] :] for name, each in states.items()})
+            chunks.keep(chunk_s, reason, taken)
     for name in referee.after_last_samples(list(states), announce=announce):
         del states[name]
     disturbed = chunks.disturbance({n: each.samples for n, each in states.items()}, share=policy.disturbed_share)
@@ -253,7 +251,7 @@ def _take_round(
             for _ in range(n_last):
                 state.call()
             referee.before_timing(name)
-            sample_s, output = clock.timed(state.call, calls=calls)
+            sample_s, output, uncounted_s = clock.timed(state.call, calls=calls)
             referee.after_sample(name, output)
         except Implausible:
             del states[name]
@@ -263,6 +261,7 @@ def _take_round(
         # Six digits are more than any clock gives, and the record repeats exactly what was judged.
         per_call = float(f"{sample_s / calls:.6g}")
         state.spent_s += sample_s + per_call * state.warming_calls
+        state.uncounted_s += uncounted_s
         state.samples.append(per_call)
 
 
@@ -288,7 +287,8 @@ def _active(
 
 def _is_done(state: _ContenderState, *, policy: Policy, elapsed_s: float) -> bool:
     n = len(state.samples)
-    if n and (state.spent_s >= policy.budget_s or n >= policy.max_samples):
+    spent_s = state.spent_s + (state.uncounted_s if n >= policy.min_rounds else 0.0)
+    if n and (spent_s >= policy.budget_s or n >= policy.max_samples):
         return True
     # Looked at every fourth sample only: each look is one more chance to stop on luck.
     return elapsed_s >= policy.least_s and n >= policy.min_rounds and n % 4 == 0 and _is_precise(state, policy=policy)

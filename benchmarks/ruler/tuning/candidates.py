@@ -17,12 +17,12 @@ from benchmarks.ruler.measure.conditions import fixed_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import LEAST_SAMPLE_ON_CUDA_S
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind, Weights
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import build_fused
 from benchmarks.ruler.tuning.cells import POLICY_VALUES, Cell, Question, TuningConditions
+from benchmarks.ruler.worker.policies import LEAST_SAMPLE_ON_CUDA_S
 from fused_mlp.choice.choices import CudaDevice, cuda_device
 from fused_mlp.choice.implementations import why_not_for_shape
 from fused_mlp.choice.rules import Sizes, ranked_by_rule

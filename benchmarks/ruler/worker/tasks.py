@@ -21,16 +21,17 @@ from benchmarks.ruler.measure.clock import (
     CudaClock,
     cache_flush,
 )
-from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
+from benchmarks.ruler.measure.conditions import varying_conditions
 from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.probe import Probe, usual_best_s
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
-from benchmarks.ruler.measure.timing import LEAST_SAMPLE_ON_CUDA_S, Policy, Sampling, Watch, sample_group
+from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
-from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
+from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
+from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import Workload, padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
@@ -42,6 +43,7 @@ from benchmarks.ruler.worker.compiled_ahead import compile_ahead
 from benchmarks.ruler.worker.device_time import l2_bytes, with_cold_device_time, with_device_time
 from benchmarks.ruler.worker.first_call import time_first_call
 from benchmarks.ruler.worker.outcomes import Candidate, with_sampling
+from benchmarks.ruler.worker.policies import FLUSHED_CACHES, fixed_calls, policy_of_visit
 from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
 if TYPE_CHECKING:
@@ -49,13 +51,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.ruler.worker.current_contender import CurrentContender
-
-# Over all visits of a point; below a second, what the machine does just then decides.
-_POLICY = {
-    "cpu": Policy(least_s=1.0, max_samples=900),
-    # The driver is asked at every look for what throttles, so on CUDA one looks seldom.
-    "cuda": Policy(least_s=1.0, max_samples=900, min_sample_s=LEAST_SAMPLE_ON_CUDA_S, chunk_s=0.2),
-}
 
 
 class Worker:
@@ -207,6 +202,7 @@ class Worker:
         self, request: Request, candidates: dict[str, Candidate], watch: Watch, referee: GroupReferee
     ) -> dict[str, Sampling]:
         indices = {str(contender): index for index, contender in enumerate(request.contenders)}
+        n_calls = fixed_calls(request.shape.cache)
         gc.disable()
         self._instrument.note_settings()
         try:
@@ -219,7 +215,7 @@ class Worker:
                     watch=watch,
                     referee=referee,
                     announce=lambda name: self._current.set(indices[name]),
-                    n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
+                    n_calls=dict.fromkeys(candidates, n_calls) if n_calls else None,
                 )
         finally:
             gc.enable()
@@ -230,8 +226,8 @@ class Worker:
 
     def policy(self, request: Request) -> Policy:
         """Return how a visit is sampled."""
-        policy = replace(_POLICY[self._device.type], budget_s=request.budget_s)
-        return policy.of_visit(n_visits=request.n_visits)
+        device = DeviceKind(self._device.type)
+        return policy_of_visit(device, budget_s=request.budget_s, n_visits=request.n_visits)
 
     def _with_device_times(
         self, candidate: Candidate, outcome: TimingOutcome, function: Callable[[torch.Tensor], torch.Tensor]
@@ -287,7 +283,7 @@ class Worker:
         if shape.cache is CachePolicy.WARM:
             return clock
         cache_bytes = l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
-        return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
+        return ColdClock(clock, cache_flush(n_bytes=FLUSHED_CACHES * cache_bytes, device=self._device))
 
 
 def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:

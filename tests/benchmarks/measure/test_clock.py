@@ -13,6 +13,7 @@ from benchmarks.ruler.measure.clock import (
     cache_flush,
     time_behind_blocked_stream,
 )
+from tests.benchmarks.measure.turned_clock import FakeClock
 
 
 class CountingClock:
@@ -39,6 +40,18 @@ def test_a_cold_clock_flushes_before_each_call_and_does_not_count_it():
     clock = ColdClock(CountingClock(), lambda: log.append("flush"))
     assert clock.wall(lambda: log.append("call"), calls=3) == 3.0
     assert log == ["flush", "call"] * 3
+
+
+def test_what_flushing_takes_is_told_beside_the_time_of_the_calls():
+    now = FakeClock()
+
+    def taking(seconds):
+        now.time_s += seconds
+
+    clock = ColdClock(now, lambda: taking(0.25))
+    found = clock.timed(lambda: taking(2.0), calls=3)
+    assert (found.seconds, found.uncounted_s) == (6.0, 0.75)
+    assert now.timed(lambda: taking(2.0), calls=3).uncounted_s == 0.0
 
 
 def test_a_flush_writes_as_many_bytes_as_it_says():

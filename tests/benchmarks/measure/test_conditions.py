@@ -7,10 +7,9 @@ import pytest
 from benchmarks.ruler.measure import conditions
 from benchmarks.ruler.measure.conditions import (
     available_memory_bytes,
-    last_level_cache_bytes,
-    private_cache_bytes,
     shared_cache_bytes,
 )
+from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes, private_cache_bytes
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc")

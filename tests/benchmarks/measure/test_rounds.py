@@ -6,13 +6,15 @@ import random
 
 import pytest
 
+from benchmarks.ruler.measure.clock import ColdClock
 from benchmarks.ruler.measure.statistics import paired_ratios, paired_speedup
 from benchmarks.ruler.measure.timing import (
     Policy,
     sample_group,
     warming_calls,
 )
-from tests.benchmarks.measure.turned_clock import CalmWatch, FakeClock, Op
+from benchmarks.ruler.record.outcome import Stop
+from tests.benchmarks.measure.turned_clock import CalmWatch, Disturbed, FakeClock, Op
 
 
 @pytest.fixture
@@ -142,3 +144,47 @@ def test_without_the_baseline_rivals_are_measured_and_have_no_speedup(clock):
     )
     assert found["b"].latency.median == pytest.approx(2e-3)
     assert found["a"].speedup is None
+
+
+def cold_visit(clock, *, flush_s, policy):
+    """Samples of three wild contenders, whose caches are flushed before each call."""
+
+    def flush():
+        clock.time_s += flush_s
+
+    calls = {name: Op(clock, name, *WILD) for name in ("eager", "a", "b")}
+    cold, n_calls = ColdClock(clock, flush), dict.fromkeys(calls, 1)
+    return sample_group(calls, baseline="eager", clock=cold, policy=policy, watch=CalmWatch(), n_calls=n_calls)
+
+
+def test_flushing_is_part_of_the_budget_once_there_are_as_many_rounds_as_an_interval_needs(clock):
+    policy = Policy(budget_s=0.2)
+    found = cold_visit(clock, flush_s=30e-3, policy=policy)
+    assert {len(sampling.samples_s) for sampling in found.values()} == {policy.min_rounds}
+    assert all(sampling.stop is Stop.BUDGET for sampling in found.values())
+    few, before_s = found, clock.time_s
+    found = cold_visit(clock, flush_s=4e-3, policy=policy)
+    assert all(len(sampling.samples_s) > len(few[name].samples_s) for name, sampling in found.items())
+    assert clock.time_s - before_s == pytest.approx(3 * policy.budget_s, rel=0.1)
+
+
+def test_a_budget_that_calls_use_up_before_there_are_so_many_rounds_ends_them_flushed_or_not(clock):
+    policy = Policy(budget_s=8e-3, max_samples=50)
+    n_samples = [
+        {name: len(sampling.samples_s) for name, sampling in cold_visit(clock, flush_s=flush_s, policy=policy).items()}
+        for flush_s in (0.0, 30e-3)
+    ]
+    assert n_samples[0] == n_samples[1]
+    assert max(n_samples[0].values()) < policy.min_rounds
+
+
+def test_flushes_of_a_disturbed_chunk_that_is_measured_again_are_no_part_of_the_budget(clock):
+    policy = Policy(budget_s=0.2, chunk_s=0.02, min_rounds=4)
+    calls = {"eager": Op(clock, "eager", *WILD)}
+
+    def sampled(watch):
+        cold = ColdClock(clock, lambda: setattr(clock, "time_s", clock.time_s + 4e-3))
+        return sample_group(calls, baseline="eager", clock=cold, policy=policy, watch=watch, n_calls={"eager": 1})
+
+    calm, disturbed = (len(sampled(watch)["eager"].samples_s) for watch in (CalmWatch(), Disturbed(["a"] * 6)))
+    assert disturbed == pytest.approx(calm, abs=3)

@@ -7,18 +7,30 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from benchmarks.ruler.measure.clock import ColdClock
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.plan.axes import FULL, QUICK, groups
-from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass
+from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep import estimate as module
-from benchmarks.ruler.sweep.estimate import CEILINGS_S, Estimate, call_seconds, profile_seconds, visit_seconds
+from benchmarks.ruler.sweep.estimate import (
+    CEILINGS_S,
+    Estimate,
+    call_seconds,
+    flush_seconds,
+    profile_seconds,
+    sampling_seconds,
+    visit_seconds,
+)
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.progress import Phase, Progress, text_from_seconds
 from benchmarks.ruler.sweep.summary import announce
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
+from benchmarks.ruler.worker.policies import FLUSHED_CACHES, fixed_calls, policy_of_visit
+from tests.benchmarks.measure.turned_clock import CalmWatch, FakeClock, Op
 
 CEILINGS = Ceilings(
     device="a CPU",
@@ -30,13 +42,17 @@ CEILINGS = Ceilings(
 )
 
 
+def policy_of(axes, device=DeviceKind.CPU):
+    return policy_of_visit(device, budget_s=axes.budget_s, n_visits=axes.visits)
+
+
 def whole_s(axes, ceilings=CEILINGS):
-    total_s = 0.0
+    total_s, policy = 0.0, policy_of(axes)
     for operation in axes.operations:
         for group in groups(axes, operation=operation, device=DeviceKind.CPU):
             call_s = call_seconds(group.shape, ceilings, device=DeviceKind.CPU, threads=2)
             first, *others = (
-                visit_seconds(group.shape, group.contenders, axes, call_s=call_s, is_first=visit == 0)
+                visit_seconds(group.shape, group.contenders, policy, call_s=call_s, flush_s=0.0, is_first=visit == 0)
                 for visit in range(axes.visits)
             )
             assert all(first > other for other in others)
@@ -192,10 +208,74 @@ def test_without_ceilings_more_threads_are_faster_and_a_gpu_is_one(shape):
     assert call_seconds(large, None, device=DeviceKind.CUDA, threads=4) < four / 100
 
 
+def sampled_s(policy, *, n, call_s, flush_s, n_calls):
+    """The seconds of a clock that only calls and flushes turn, while `n` contenders are sampled as a worker does."""
+    clock = FakeClock()
+    calls = {name: Op(clock, name, call_s) for name in ("eager", "a", "b")[:n]}
+    sample_group(
+        calls,
+        baseline="eager",
+        clock=ColdClock(clock, Op(clock, "flush", flush_s)) if n_calls else clock,
+        policy=policy,
+        watch=CalmWatch(),
+        n_calls=dict.fromkeys(calls, n_calls) if n_calls else None,
+    )
+    return clock.time_s
+
+
+@pytest.mark.parametrize(("device", "axes"), [("cpu", QUICK), ("cpu", FULL), ("cuda", QUICK)])
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(
+    ("cache", "call_s", "flush_s"),
+    [
+        *(("warm", call_s, 0.0) for call_s in (20e-6, 300e-6, 1e-3, 5e-3, 0.5)),
+        *(("cold", call_s, flush_s) for call_s in (20e-6, 2e-3, 0.1) for flush_s in (1e-4, 30e-3, 0.4)),
+    ],
+)
+def test_a_visit_is_expected_to_take_what_its_samples_take_if_they_use_up_its_budget(
+    device, axes, n, cache, call_s, flush_s
+):
+    policy, n_calls = policy_of(axes, DeviceKind(device)), fixed_calls(CachePolicy(cache))
+    expected_s = n * sampling_seconds(policy, call_s=call_s, flush_s=flush_s, n_calls=n_calls)
+    at_most_s, steady_s = (
+        sampled_s(each, n=n, call_s=call_s, flush_s=flush_s, n_calls=n_calls)
+        for each in (replace(policy, half_width=-1.0), policy)
+    )
+    assert expected_s == pytest.approx(at_most_s, rel=0.07)
+    assert steady_s <= at_most_s
+
+
+def test_eager_has_one_share_of_a_visit_as_any_rival_has(shape):
+    def cost(*names):
+        contenders = [Contender(provider=name) for name in names]
+        return visit_seconds(shape, contenders, policy_of(QUICK), call_s=1e-4, flush_s=0.0, is_first=False)
+
+    assert cost("eager", "fused") == cost("fused", "fused-pure")
+
+
+def test_flushing_moves_five_caches_twice_before_a_cold_call_and_nothing_before_a_warm_one(shape, sweep):
+    cold = replace(shape, cache=CachePolicy.COLD)
+    on_cpu = {"device": DeviceKind.CPU, "threads": 1}
+    assert flush_seconds(shape, CEILINGS, **on_cpu, cache_bytes=2**25) == 0.0
+    assert flush_seconds(cold, CEILINGS, **on_cpu, cache_bytes=2**25) == pytest.approx(
+        FLUSHED_CACHES * 2 * 2**25 / CEILINGS.copy_bytes_per_s
+    )
+    assert flush_seconds(cold, None, **on_cpu) > flush_seconds(cold, None, device=DeviceKind.CPU, threads=4) > 0
+    assert flush_seconds(cold, None, device=DeviceKind.CUDA, threads=1) < 1e-3
+    groups_cold = tuple(replace(g, shape=replace(g.shape, cache=CachePolicy.COLD)) for g in sweep.plan.groups)
+    slow = replace(CEILINGS, copy_bytes_per_s=1e8)
+    left = [
+        Estimate(lambda: slow).seconds_left(replace(sweep, plan=replace(sweep.plan, groups=groups)))
+        for groups in (sweep.plan.groups, groups_cold)
+    ]
+    assert left[1] > 3 * left[0]
+
+
 def test_compilations_count_the_first_above_all_and_twice_with_a_backward(shape):
     def costs(name, *, is_first, pass_=Pass.FORWARD):
         at = replace(shape, pass_=pass_)
-        return visit_seconds(at, [Contender(provider=name)], QUICK, call_s=1e-4, is_first=is_first)
+        contenders = [Contender(provider=name)]
+        return visit_seconds(at, contenders, policy_of(QUICK), call_s=1e-4, flush_s=0.0, is_first=is_first)
 
     plain = costs("fused", is_first=True)
     assert costs("fused", is_first=False) == plain
