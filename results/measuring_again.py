@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from results.metrics import SWEEP_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +33,31 @@ _AXES = {
     "cache": ("caches",),
 }
 """Keys of an axes file by the parameter that they list."""
+
+
+class OtherVersion(NamedTuple):
+    """How what does not compare was measured at a head, the command that helps, and what that does, in words."""
+
+    how: str
+    command: str
+    effect: str
+
+    @property
+    def remedy(self) -> str:
+        """Command and effect as a clause."""
+        return f"{self.command} {self.effect}"
+
+
+def other_version(metric: str, revisions: tuple[str, str]) -> OtherVersion:
+    """Return the words for a point of which a head measured this metric by another ruler or version than its base."""
+    if metric in SWEEP_METRICS:
+        return OtherVersion("by another ruler", side_by_side(revisions), "measures both by one")
+    return OtherVersion("in another version", "fusebench store join", "says of one that it is the same")
+
+
+def side_by_side(revisions: tuple[str, str]) -> str:
+    """Return the command that measures two commits in the same minutes, which is by one ruler."""
+    return " ".join(["fusebench", "ab", *(revision[:_SHORT_HASH] for revision in revisions)])
 
 
 def run_again(rows: Sequence[PointRow], *, is_traced: bool = False) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios, th
 from dashboard.pages import Page, csv_response, hand_on, kept_in_url
 from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
-from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
+from dashboard.tables.comparison import answer_of, means_table, others_list, ratios_table, short_name
 from dashboard.tables.export import csv_of_ratios
 from dashboard.tables.ratios import are_unlike_their_values
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
@@ -161,7 +161,9 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "show_value": choice.show.value,
         "problems": alert(drawing.problems),
         "answer": unbroken(f"{_answer(drawing)}."),
-        "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
+        "means": [*means, *others_list(drawing.names, drawing.others), html.P(CAVEAT, className="detail")]
+        if means
+        else [],
         "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
         "chart": {} if any(row.has_ratio for row in drawing.rows) else {"display": "none"},
         "note": _note(drawing, n_left_out),

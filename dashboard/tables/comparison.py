@@ -10,7 +10,7 @@ from dash import html
 from dashboard.looks import look_of_side
 from dashboard.quantities import MetricFormat
 from dashboard.tables.ratios import NOISE_UNKNOWN
-from dashboard.widgets import labelled_cells, labelled_stroke
+from dashboard.widgets import command_code, labelled_cells, labelled_stroke
 from results.units import change_in_words, change_interval_in_words, counted
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from dashboard.tables.ratios import Mean, Ratio, RatioRow
+    from results.measuring_again import OtherVersion
 
 MOST_ROWS = 60
 MOST_IN_SIGHT = 20
@@ -51,6 +52,19 @@ def means_table(
     return [
         html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings"), className="scrolls")
     ]
+
+
+def others_list(names: Sequence[str], others: Sequence[tuple[int, OtherVersion]]) -> list[Component]:
+    """Build a line for each side but the first of which another ruler or version measured points: what helps."""
+    return [
+        html.P(
+            [f"{counted(n, 'point')} {other.how} at {short_name(name)}, not compared: ", command_code(other.command),
+             f" {other.effect}."],
+            className="detail",
+        )
+        for name, (n, other) in zip(names[1:], others, strict=False)
+        if n
+    ]  # fmt: skip
 
 
 def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Component]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
 from results.judgement.thresholds import Limits, limits_of_rows, metric_of_row
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs
+from results.measuring_again import other_version
 from results.metrics import Direction, Precision
 from results.printable import printable_line
 from results.rows import parameters_in_words
@@ -58,6 +59,8 @@ class Ratio(NamedTuple):
 
 class RatioRow(NamedTuple):
     """Point with its value at the first side, and its ratio at each other one; None where it was not measured.
+
+    One that another ruler or version measured has a Ratio without a ratio, whose word says so.
 
     size: largest change, a logarithm; infinite where something changed certainly and has no ratio, as what fails now,
     and WITHOUT_RATIO where nothing has one.
@@ -206,12 +209,18 @@ def _ratios_of(
 ) -> list[Ratio | None]:
     """Return the ratio of each point of the first side, in its order."""
     of_series = dict(map(_from_verdict, judgement.verdicts))
-    return [of_series.get(row.series_id) or _without_verdict(head.get(key)) for key, row in base.items()]
+    revisions = (judgement.base_commit, judgement.head_commit)
+    return [of_series.get(row.series_id) or _without_verdict(head.get(key), revisions) for key, row in base.items()]
 
 
-def _without_verdict(head: SeriesValueRow | None) -> Ratio | None:
-    """Return the state of a point that works at neither commit, of which there is no verdict."""
-    return _of_state(head) if head is not None and head.value is None else None
+def _without_verdict(head: SeriesValueRow | None, revisions: tuple[str, str]) -> Ratio | None:
+    """Return the state of a point that the head has and no verdict is of, or how it was measured where it has a value.
+
+    It works at neither commit, or the head measured it by another ruler or version.
+    """
+    if head is None:
+        return None
+    return _of_state(head, word=None if head.value is None else other_version(head.metric, revisions).how)
 
 
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow, limits: Limits = USUAL) -> Ratio:

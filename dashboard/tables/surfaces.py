@@ -129,7 +129,7 @@ def _doubt_of(judgement: Judgement) -> str:
     if moved := [control for control in judgement.controls if control.is_moved]:
         changes = ", ".join(f"{change_in_words(one.ratio)} in {one.environment}" for one in moved)
         return f"the machine or torch changed, as eager did ({changes}), so that no other time there is judged"
-    if n := len(judgement.failing_anew):
+    if n := len(judgement.unknown_anew):
         fail, were = ("fails", "was") if n == 1 else ("fail", "were")
         return f"{n:,} series {fail} now and {were} ok before, by another ruler or version"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from dashboard.views.compare_choice import Along, Show, compare_choice_of
 from dashboard.views.judged_sides import is_judged, judged_sides, values_of_side
 from dashboard.views.settings import better_of, relevance_for
 from results.judgement.explanation.conditions import differing_conditions
+from results.measuring_again import other_version
 from results.printable import printable_line
 from results.queries import run_conditions
 from results.rows import contender_of, parameters_in_words
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from dashboard.tables.ratios import Key
     from dashboard.views.compare_choice import CompareChoice, CompareOptions
+    from results.measuring_again import OtherVersion
     from results.metrics import Direction
     from results.rows import CommitRow, SeriesValueRow
     from results.store import Store
@@ -44,7 +47,8 @@ class CompareDrawing:
     `rows`: points that are listed, the largest change first; `n_points`: of the first side. `providers`, `metrics`:
     to choose from. `conditions`: what differs between the first and each other side's newest run, in words; None where
     its runs tell nothing. `shared`: parameters that all points have, in words. `better`: the direction that the
-    settings tell of a metric without one.
+    settings tell of a metric without one. `others`: of each other commit, how many points it measured by another ruler
+    or version, and what helps.
     """
 
     choice: CompareChoice
@@ -59,6 +63,7 @@ class CompareDrawing:
     conditions: tuple[tuple[str, ...] | None, ...]
     shared: str
     better: Direction | None = None
+    others: tuple[tuple[int, OtherVersion], ...] = ()
 
     @property
     def is_comparable(self) -> bool:
@@ -92,14 +97,9 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
             every = [[row for row in rows if contender_of(row.parameters) in choice.provider] for rows in every]
     words = choice.contains.lower()
     without = OF_PROVIDER if choice.along is Along.PROVIDER else frozenset()
-    sides = [
-        {
-            key_of(row, without=without): row
-            for row in rows
-            if row.metric == choice.metric and (not words or _takes(words, row))
-        }
-        for rows in every
-    ]
+    chosen = [[row for row in rows if row.metric == choice.metric] for rows in every]
+    taken = [[row for row in rows if not words or _takes(words, row)] for rows in chosen]
+    sides = [_by_point(rows, taken, without=without) for rows in taken]
     shared = shared_parameters(sides[0].values()) if sides else ()
     unnamed = without | {one.name for one in shared}
     rows = _rows(store, choice, sides, unnamed) if len(sides) > 1 else []
@@ -119,6 +119,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
         conditions=_conditions(store, sides),
         better=better_of(store, sides[0].values()) if sides else None,
         shared=parameters_in_words(shared, without=without),
+        others=_others(choice, rows),
     )
 
 
@@ -150,6 +151,26 @@ def _not_measured(choice: CompareChoice, is_measured: Sequence[bool]) -> list[st
 
 def _newest_of(rows: Sequence[SeriesValueRow]) -> list[SeriesValueRow]:
     return list({row.series_id: row for row in rows}.values())
+
+
+def _by_point(
+    rows: Sequence[SeriesValueRow], every: Sequence[Sequence[SeriesValueRow]], *, without: Collection[str]
+) -> dict[Key, SeriesValueRow]:
+    """Return the rows of a side by point; of what several rulers measured there, that of the one most sides share."""
+    found = {key_of(row, without=without): row for row in rows}
+    if len(found) == len(rows):
+        return found
+    n_sides = Counter([row.series_id for side in every for row in side])
+    return {key_of(row, without=without): row for row in sorted(rows, key=lambda row: n_sides[row.series_id])}
+
+
+def _others(choice: CompareChoice, rows: Sequence[RatioRow]) -> tuple[tuple[int, OtherVersion], ...]:
+    if choice.along is not Along.COMMIT or not rows:
+        return ()
+    base, *heads = choice.commit
+    others = [other_version(choice.metric, (base, head)) for head in heads]
+    words = [Counter([one.word for row in rows if (one := row.ratios[number])]) for number in range(len(heads))]
+    return tuple((found[other.how], other) for found, other in zip(words, others, strict=True))
 
 
 def _rows(

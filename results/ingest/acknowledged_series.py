@@ -34,7 +34,8 @@ class AcknowledgedSeries:
     """Series and commit, by id, of what an acknowledgement is about.
 
     measured: of the series that have a value, or a failure, at the commit. gone: of those that were not, on a machine
-    and environment that the commit was measured on, although its axes are the same; all that `gate` may call so.
+    and environment that the commit was measured on, although its axes are the same; all that `gate` may call so, and
+    nothing that the commit measured by another ruler or version.
     n_not_yet: number of series that match and were first measured at later commits of the main line.
     """
 
@@ -51,12 +52,12 @@ class AcknowledgedSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class _OfSeries:
-    """Series as `MeasuredAxes` looks at it. benchmark_id, version: of the oldest that its version continues."""
+    """Series as `MeasuredAxes` looks at it. version: of the oldest that its version continues."""
 
     series_id: int
-    benchmark_id: int
     place: Place
     point: tuple[str, int]  # benchmark and point
+    metric: str
     version: str
     state: str | None
     parameters: tuple[ParameterValue, ...]
@@ -136,38 +137,36 @@ def _gone(connection: Connection, missing: Sequence[Any], at: Mapping[str, int])
         of_place.setdefault(found.place, []).append(found)
     axes = {place: MeasuredAxes(each) for place, each in of_place.items()}
     failed = {(place, one.point) for place, each in of_place.items() for one in each if one.state != "ok"}
-    measured = {(place, one.point, one.benchmark_id) for place, each in of_place.items() for one in each}
+    measured = {(place, one.point, one.metric) for place, each in of_place.items() for one in each}
     return [
         one.series_id
         for one in (_of_series(row, parameters, oldest) for row in missing)
         if one.place in axes
         and axes[one.place].have(one)
         and (one.place, one.point) not in failed
-        and (one.place, one.point, one.benchmark_id) not in measured
+        and (one.place, one.point, one.metric) not in measured
     ]
 
 
-def _oldest(connection: Connection) -> dict[int, tuple[int, str]]:
-    """Return id and version of the oldest that each benchmark continues, of those that continue any."""
+def _oldest(connection: Connection) -> dict[int, str]:
+    """Return the version of the oldest that each benchmark continues, by its id, of those that continue any."""
     rows = connection.execute(_CONTINUED).all()
     older = {row.id: row.continues_id for row in rows if row.continues_id is not None}
     versions = {row.id: row.version for row in rows}
-    last = {newer: continuation_chain(newer, older)[-1] for newer in older}
-    return {newer: (oldest, versions[oldest]) for newer, oldest in last.items()}
+    return {newer: versions[continuation_chain(newer, older)[-1]] for newer in older}
 
 
 def _of_series(
     row: Any,  # noqa: ANN401
     parameters: Mapping[int, tuple[ParameterValue, ...]],
-    oldest: Mapping[int, tuple[int, str]],
+    oldest: Mapping[int, str],
 ) -> _OfSeries:
-    benchmark_id, version = oldest.get(row.benchmark_id, (row.benchmark_id, row.version))
     return _OfSeries(
         series_id=row.id,
-        benchmark_id=benchmark_id,
         place=(row.machine_id, row.environment_id),
         point=(row.name, row.point_id),
-        version=version,
+        metric=row.metric,
+        version=oldest.get(row.benchmark_id, row.version),
         state=row.state,
         parameters=parameters.get(row.point_id, ()),
     )
@@ -256,6 +255,7 @@ _OF_SERIES = (
     Series.environment_id,
     Series.point_id,
     Benchmark.name,
+    Benchmark.metric,
     Benchmark.version,
 )
 _MISSING = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from results.judgement.comparison.relevant_changes import differs, is_relevant, is_worse
 from results.judgement.noise import Evidence, Observation, difference_between
 from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict
+from results.judgement.sides import OK
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def in_question(judgement: Judgement) -> list[int]:
-    """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
+    """Return the ids of the series that an acknowledged change could explain: what is worse, changed or fails anew."""
     alone = (verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict))
     worse = (one for one in judgement.surfaces if one.outcome is Outcome.REGRESSION)
     together = (row.series_id for one in worse for row in one.rows)
-    return list(dict.fromkeys([*alone, *together]))
+    anew = (row.series_id for row in judgement.failing_anew)
+    return list(dict.fromkeys([*alone, *together, *anew]))
 
 
 def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
@@ -31,9 +33,11 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
 
     It explains a value no worse than the one at its own commit, as long as the series did not recover in between, and
     that a series is gone until it is measured again; whatever came on top of it keeps its outcome. It explains what the
-    points of a surface say together where it is of all of them, and most of them are no worse.
+    points of a surface say together where it is of all of them, and most of them are no worse. What fails anew it
+    explains as any failure: while the series fails the same and did not work in between.
     """
     of_series = {level.change.series_id: level for level in levels}
+    anew = [(row, of_series[row.series_id]) for row in judgement.failing_anew if row.series_id in of_series]
     return replace(
         judgement,
         verdicts=tuple(
@@ -43,7 +47,15 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
             for verdict in judgement.verdicts
         ),
         surfaces=tuple(_explained_together(one, of_series) for one in judgement.surfaces),
+        known_anew=tuple(level.change for row, level in anew if _is_known_failure(row, level)),
     )
+
+
+def _is_known_failure(row: SeriesValueRow, level: KnownLevel) -> bool:
+    """Return whether a row fails as its series did at the known change, and it did not work in between."""
+    if level.value is None or level.value.state != row.state:
+        return False
+    return all(one.state != OK for one in level.later)
 
 
 def _explained_together(surface: SurfaceVerdict, of_series: Mapping[int, KnownLevel]) -> SurfaceVerdict:

@@ -158,7 +158,8 @@ class Judgement:
     were left out since others were asked for. is_exact_only: whether what was timed was left out.
     failing: series that both measured and that worked at neither, which is no change. surfaces: of rounds, what the
     points of each surface say together. failing_anew: rows that fail at the head, by another ruler or version than that
-    by which the base's were ok; commit and ruler are both new to them, and either may be the cause.
+    by which the base's were ok; commit and ruler are both new to them, and either may be the cause. known_anew: the
+    acknowledged changes that explain some of these.
     """
 
     base_commit: str
@@ -176,6 +177,7 @@ class Judgement:
     failing: tuple[SeriesValueRow, ...] = ()
     surfaces: tuple[SurfaceVerdict, ...] = ()
     failing_anew: tuple[SeriesValueRow, ...] = ()
+    known_anew: tuple[KnownChange, ...] = ()
 
     def only(self, series_ids: Collection[int]) -> Judgement:
         """Return the judgement of these series alone, and of the testbeds that they were measured on.
@@ -217,6 +219,12 @@ class Judgement:
             if not any((row.series_id, one.outcome) in alone for row in one.rows)
         ]
         return sorted(chosen, key=lambda one: -size_of(one.evidence.ratio))
+
+    @property
+    def unknown_anew(self) -> tuple[SeriesValueRow, ...]:
+        """Those that fail anew and that no acknowledged change explains: no gate passes on them."""
+        known = {change.series_id for change in self.known_anew}
+        return tuple(row for row in self.failing_anew if row.series_id not in known)
 
     @property
     def n_perhaps_worse(self) -> int:

@@ -137,14 +137,14 @@ def exit_code(judgement: Judgement) -> ExitCode:
     """Return the gate's exit code: failed before regression before nothing comparable before fine.
 
     A series that looks worse and was not measured well enough to be compared does not pass; nor does any while control
-    series moved, or fails by another ruler than the base's.
+    series moved, or fails by another ruler than the base's; unless that was acknowledged.
     """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION] or judgement.together(Outcome.REGRESSION):
         return ExitCode.REGRESSION
-    if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved or judgement.failing_anew:
+    if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved or judgement.unknown_anew:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 

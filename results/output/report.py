@@ -16,16 +16,9 @@ from results.output.reports.annotations import Level, annotation, annotations_of
 from results.output.reports.comments import comment_of
 from results.output.reports.finding_words import name_in_words, own_class, unexplained
 from results.output.reports.gate_comment import gate_comment
-from results.output.reports.judgement_words import (
-    benchmark_in_words,
-    headline,
-    how_to_be_sure,
-    notes,
-    shared_parameters,
-    warnings,
-    why_nothing,
-)
+from results.output.reports.judgement_words import headline, how_to_be_sure, notes, warnings, why_nothing
 from results.output.reports.junit import gate_junit, unjudged_junit
+from results.output.reports.point_words import benchmark_in_words, shared_parameters
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import printable

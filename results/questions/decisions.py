@@ -65,12 +65,14 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
     for change in changes:
         of_series.setdefault(change.series_id, []).append(change)
     histories = history_of(store, series_ids=of_series)
-    gone = {_place_of(one.series) for one in histories if not _is_measured(one, head)}
+    in_part = {_place_of(one.series) for one in histories if not all(_is_measured(one, at) for at in (base, head))}
     with store.reading() as connection:
-        orders = {place: _order_of(connection, place) for place in gone}
+        orders = {place: _order_of(connection, place) for place in in_part}
         on_line = {row.hash: row.is_on_main_line for row in connection.execute(_ON_LINE)} if histories else {}
     found = [
-        _level_from(of_series[one.series.series_id], one.values, base=base, head=head)
+        _level_from(
+            of_series[one.series.series_id], one.values, orders.get(_place_of(one.series)), base=base, head=head
+        )
         if _is_measured(one, head)
         else _level_of_gone(
             of_series[one.series.series_id], one.values, orders[_place_of(one.series)], base=base, head=head
@@ -114,14 +116,22 @@ def _overlap(one: AcknowledgementRecord, other: AcknowledgementRecord) -> bool:
 
 
 def _level_from(
-    changes: Sequence[KnownChange], values: Sequence[HistoryValue], *, base: str, head: str
+    changes: Sequence[KnownChange],
+    values: Sequence[HistoryValue],
+    order: Mapping[str, int] | None,
+    *,
+    base: str,
+    head: str,
 ) -> KnownLevel | None:
+    """Return what is known of a series that `head` measured. order: of its place's commits, among which `base` is."""
     last = {value.commit: i for i, value in enumerate(values)}
-    after = last.get(base, len(values))
+    # What another ruler measured at the base has no value there.
+    order = last if order is None or base in last else order
+    after = order.get(base, len(order))
     within = [
         (last[change.commit], change)
         for change in changes
-        if change.commit == head or after < last.get(change.commit, -1) < last[head]
+        if change.commit in last and (change.commit == head or after < order[change.commit] < order[head])
     ]
     if not within:
         return None

@@ -68,7 +68,10 @@ def join(  # noqa: PLR0913, PLR0917 - its options
     """Treat version NEW of BENCHMARK as a continuation of version OLD.
 
     For a benchmark that asv counts as another although it measures the same. A version may be given by its first
-    characters; a wrong one is answered with those there are.
+    characters; a wrong one is answered with those there are. Versions of the ruler are joined for one operation at a
+    time.
+
+    To undo it, take its [[continuation]] out of the file, leave the file itself there, and run `fusebench ingest FILE`.
 
     \b
     fusebench store join sparse.Matvec.time_matvec 1c8f03 90ab12 --note "only renamed"

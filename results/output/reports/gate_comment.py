@@ -10,7 +10,8 @@ from results.judgement.verdicts import Outcome
 from results.output.reports.comments import comment_of
 from results.output.reports.finding_tables import table_of_findings, without_empty_columns
 from results.output.reports.finding_words import unexplained
-from results.output.reports.judgement_words import benchmark_in_words, headline, notes, shared_parameters, warnings
+from results.output.reports.judgement_words import headline, notes, warnings
+from results.output.reports.point_words import benchmark_in_words, shared_parameters
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
 

@@ -7,20 +7,26 @@ from typing import TYPE_CHECKING
 
 from results.judgement.outcomes import Doubt, Outcome
 from results.judgement.run_spreads import LEAST_RUNS
-from results.judgement.sides import point_of
-from results.metrics import SWEEP_METRICS, Direction, Precision
+from results.measuring_again import side_by_side
+from results.metrics import LATENCY, SWEEP_METRICS, Direction, Precision
 from results.output.reports.finding_words import undirected_in_words
+from results.output.reports.other_versions import (
+    failing_anew,
+    known_anew,
+    of_failing_points,
+    other_version_of,
+    other_versions,
+    versions_of,
+)
+from results.output.reports.point_words import benchmark_in_words, place_in_words
 from results.output.text_tables import MANY
-from results.rows import parameters_in_words
 from results.units import change_in_words, counted, percent, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from results.judgement.verdicts import Judgement, Verdict
-    from results.rows import SeriesValueRow
 
-_HASH = 10
 _AS_A_WHOLE = {
     Outcome.REGRESSION: "worse",
     Outcome.IMPROVEMENT: "better",
@@ -49,20 +55,6 @@ def _counted(n: int, outcome: Outcome) -> str:
     return f"{n:,} {outcome}{'s' if is_noun and n != 1 else ''}"
 
 
-def benchmark_in_words(row: SeriesValueRow) -> str:
-    """Return the benchmark, and its metric where the name does not say it."""
-    # asv's name already says what is measured; an operation does not.
-    return f"{row.benchmark} {row.metric}" if row.metric in SWEEP_METRICS else row.benchmark
-
-
-def shared_parameters(judgement: Judgement) -> frozenset[str]:
-    """Return the parameters that every compared series has with the same value."""
-    if len(judgement.verdicts) < 2:
-        return frozenset()
-    parameters = [set(verdict.head.parameters) for verdict in judgement.verdicts]
-    return frozenset(parameter.name for parameter in set.intersection(*parameters))
-
-
 def warnings(judgement: Judgement) -> list[str]:
     """Return what keeps the judgement from passing although no finding does."""
     doubtful = [verdict for verdict in judgement.verdicts if verdict.may_be_worse]
@@ -78,7 +70,7 @@ def warnings(judgement: Judgement) -> list[str]:
         found += _moved_together(judgement)
     if not judgement.n_compared:
         found.append(why_nothing(judgement))
-    found += _failing_anew(judgement)
+    found += failing_anew(judgement)
     return [*found, *_moved_controls(judgement)]
 
 
@@ -89,8 +81,8 @@ def why_undecided(judgement: Judgement) -> str | None:
         return f"{n_undecided:,} undecided {look} worse, each with its reason: a gate does not pass on that."
     if judgement.is_control_moved:
         return "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that."
-    if judgement.n_compared and judgement.failing_anew:
-        return f"{' '.join(_failing_anew(judgement))} A gate does not pass on that."
+    if judgement.n_compared and judgement.unknown_anew:
+        return f"{' '.join(failing_anew(judgement))} A gate does not pass on that."
     return None
 
 
@@ -101,7 +93,7 @@ def why_nothing(judgement: Judgement) -> str:
     if judgement.failing:
         return f"Both commits were measured, and nothing worked at either: {len(judgement.failing):,} series."
     rows_at_head = (*judgement.only_at_head, *judgement.failing_anew)
-    at_base, at_head = (_versions(rows) for rows in (judgement.only_at_base, rows_at_head))
+    at_base, at_head = (versions_of(rows) for rows in (judgement.only_at_base, rows_at_head))
     shared = [name for name in at_base if name in at_head]
     if not shared:
         return "Nothing was measured at both commits on the same machine."
@@ -112,21 +104,12 @@ def why_nothing(judgement: Judgement) -> str:
     if is_ours:
         return (
             f"Both commits were measured on {where}, by other rulers ({before} at the base, {after} at the head), "
-            f"which do not compare: {_side_by_side(judgement)} measures both by one."
+            f"which do not compare: {other_version_of(judgement, LATENCY.name).remedy}."
         )
     return (
         f"Both commits were measured on {where}, but every benchmark has another version there, as if it measured "
         "something else: fusebench store join says of one that it does not."
     )
-
-
-def _versions(rows: Iterable[SeriesValueRow]) -> dict[tuple[str, str, str, bool], set[str]]:
-    """Return the versions of each benchmark where it was measured: machine and environment, project, name, ours."""
-    found: dict[tuple[str, str, str, bool], set[str]] = {}
-    for row in rows:
-        key = (_place(row), row.project, row.benchmark, row.metric in SWEEP_METRICS)
-        found.setdefault(key, set()).add(row.version)
-    return found
 
 
 def how_to_be_sure(judgement: Judgement, undecided: Sequence[Verdict] | None = None) -> str:
@@ -151,12 +134,7 @@ def _measured_again(judgement: Judgement, undecided: Iterable[Verdict]) -> str:
         return "measure both commits again with the suite's own runner"
     if judgement.is_paired:
         return "measured side by side already, so only a calmer machine tells more"
-    return f"measure both commits side by side, {_side_by_side(judgement)}"
-
-
-def _side_by_side(judgement: Judgement) -> str:
-    base, head = (commit[:_HASH] for commit in (judgement.base_commit, judgement.head_commit))
-    return f"fusebench ab {base} {head}"
+    return f"measure both commits side by side, {side_by_side((judgement.base_commit, judgement.head_commit))}"
 
 
 def notes(judgement: Judgement) -> list[str]:
@@ -166,7 +144,8 @@ def notes(judgement: Judgement) -> list[str]:
     if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
         own = "has a least change of its own" if n_own == 1 else "have a least change of their own"
         parts.append(f"{n_own:,} series {own} (pyproject.toml).")
-    parts += [*_moved_controls(judgement), *_moved_together(judgement), *_failing_anew(judgement)]
+    parts += [*_moved_controls(judgement), *_moved_together(judgement), *failing_anew(judgement)]
+    parts += known_anew(judgement)
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:
@@ -185,14 +164,14 @@ def notes(judgement: Judgement) -> list[str]:
     undirected += [row.benchmark for one in judgement.together(Outcome.CHANGED) for row in one.rows]
     parts += undirected_in_words(frozenset(undirected))
     versions = other_versions(judgement)
-    failing = {_point(row) for row in judgement.failing_anew}
     told = {row.series_id for row in (*judgement.not_yet, *(row for pair in versions for row in pair))}
-    told |= {row.series_id for row in judgement.only_at_base if _point(row) in failing}
-    by_ruler = "By another ruler at the head"
+    told |= {row.series_id for row in of_failing_points(judgement)}
+    of_rulers = [row for row, _ in versions if row.metric in SWEEP_METRICS]
+    of_suites = [row for row, _ in versions if row.metric not in SWEEP_METRICS]
     for where, rows in (
         ("Not there yet at the head, which is from before they were first measured", judgement.not_yet),
-        ("In another version at the head (fusebench store join says of one that it is the same)", _of_suites(versions)),
-        (by_ruler, [one for one, _ in versions if one.metric in SWEEP_METRICS]),
+        ("In another version at the head (fusebench store join says of one that it is the same)", of_suites),
+        ("By another ruler at the head", of_rulers),
         ("Measured at the base only", [row for row in judgement.only_at_base if row.series_id not in told]),
         ("Measured at the head only", [row for row in judgement.only_at_head if row.series_id not in told]),
         ("Working at neither commit", judgement.failing if judgement.n_compared else ()),
@@ -200,31 +179,13 @@ def notes(judgement: Judgement) -> list[str]:
         if rows:
             names = sorted({benchmark_in_words(row) for row in rows})
             listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
-            way = f". {_side_by_side(judgement)} measures both by one." if where == by_ruler else ""
+            way = f". {other_version_of(judgement, LATENCY.name).remedy}." if rows is of_rulers else ""
             parts.append(f"{where}, not compared ({len(rows):,}): {listed}{way}")
-    there = {_place(row) for row in (*(verdict.head for verdict in judgement.verdicts), *judgement.only_at_head)}
-    there |= {_place(row) for row in judgement.failing_anew}
-    if there and (without_head := sorted({_place(row) for row in judgement.only_at_base} - there)):
+    heads = (verdict.head for verdict in judgement.verdicts)
+    there = {place_in_words(row) for row in (*heads, *judgement.only_at_head, *judgement.failing_anew)}
+    if there and (without_head := sorted({place_in_words(row) for row in judgement.only_at_base} - there)):
         parts.append(f"The head was not measured on {'; '.join(without_head)}.")
     return parts
-
-
-def other_versions(judgement: Judgement) -> list[tuple[SeriesValueRow, SeriesValueRow]]:
-    """Return the series that both measured, each in another version, as its rows at base and head."""
-    at_head = {_point(row): row for row in judgement.only_at_head}
-    return [(row, at_head[point]) for row in judgement.only_at_base if (point := _point(row)) in at_head]
-
-
-def _of_suites(versions: Iterable[tuple[SeriesValueRow, SeriesValueRow]]) -> list[SeriesValueRow]:
-    return [row for row, _ in versions if row.metric not in SWEEP_METRICS]
-
-
-def _point(row: SeriesValueRow) -> tuple[object, ...]:
-    return row.metric, *point_of(row)
-
-
-def _place(row: SeriesValueRow) -> str:
-    return f"{row.machine}, {row.environment}"
 
 
 def _floor(judgement: Judgement) -> list[str]:
@@ -266,28 +227,6 @@ def _moved_controls(judgement: Judgement) -> list[str]:
         for control in judgement.controls
         if control.is_moved
     ]
-
-
-def _failing_anew(judgement: Judgement) -> list[str]:
-    """Return what fails at the head alone and is no finding, as another ruler or version measured it there."""
-    of_rulers = [row for row in judgement.failing_anew if row.metric in SWEEP_METRICS]
-    of_suites = [row for row in judgement.failing_anew if row.metric not in SWEEP_METRICS]
-    by_one = f"It may be the commit or the ruler: {_side_by_side(judgement)} measures both by one."
-    join = "It may be the commit or the version: fusebench store join says of one that it measures the same."
-    shared, found = shared_parameters(judgement), []
-    for rows, what, remedy in (
-        (of_rulers, "which another ruler measured there", by_one),
-        (of_suites, "in another version there", join),
-    ):
-        if rows:
-            first, (fail, were) = rows[0], ("fails", "was") if len(rows) == 1 else ("fail", "were")
-            parameters = parameters_in_words(first.parameters, without=shared)
-            found.append(
-                f"{len(rows):,} series {fail} at the head, {what}, and {were} ok at the base: "
-                f"{benchmark_in_words(first)}{f' ({parameters})' if parameters else ''} is {first.state}, "
-                f"{first.reason or 'no reason given'}. {remedy}"
-            )
-    return found
 
 
 def _moved_together(judgement: Judgement) -> list[str]:

@@ -9,8 +9,9 @@ from results.exit_codes import ExitCode
 from results.judgement.commit_findings import together_in_words
 from results.judgement.sides import surface_parameters
 from results.judgement.verdicts import Outcome, exit_code
-from results.metrics import SWEEP_METRICS
-from results.output.reports.judgement_words import benchmark_in_words, other_versions, warnings
+from results.output.reports.judgement_words import headline, notes, warnings
+from results.output.reports.other_versions import of_failing_points, other_version_of, other_versions
+from results.output.reports.point_words import benchmark_in_words
 from results.printable import printable
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
@@ -27,7 +28,8 @@ def gate_junit(judgement: Judgement) -> str:
     """Render a test case for each compared series: a regression is a failure, a failed point an error.
 
     A surface of which only all points together are certain that they are worse is one, too.
-    Where nothing can be decided, why is an error, too.
+    Where nothing can be decided, why is an error, too. What is no case of a series is the suite's output: the headline,
+    what else keeps a gate from passing, and what is to be known beside the verdicts.
     """
     counts = judgement.count()
     # Without a failure of its own a gate that does not pass would look green.
@@ -62,12 +64,16 @@ def gate_junit(judgement: Judgement) -> str:
     for text in told:
         case = ET.SubElement(suite, "testcase", classname="fusebench", name=DECIDES)
         ET.SubElement(case, "error", message=text)
-    why = {row.series_id: "not there yet at the head" for row in judgement.not_yet}
+    why = {row.series_id: "its point fails at the head" for row in of_failing_points(judgement)}
+    why |= {row.series_id: "not there yet at the head" for row in judgement.not_yet}
     for row, _ in other_versions(judgement):
-        kind = "by another ruler" if row.metric in SWEEP_METRICS else "in another version"
-        why[row.series_id] = f"{kind} at the head"
+        other = other_version_of(judgement, row.metric)
+        why[row.series_id] = f"{other.how} at the head: {other.remedy}"
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message=why.get(row.series_id, "not measured at the head"))
+    # A passed case shows no text of its own, and of some series there is no case.
+    beside = dict.fromkeys([headline(judgement), *warnings(judgement), *notes(judgement)])
+    ET.SubElement(suite, "system-out").text = "\n".join(line for line in beside if line not in told)
     ET.indent(suite)
     # XML cannot hold control characters, and stored texts may have some.
     return printable(ET.tostring(suite, encoding="unicode"))

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from dashboard.pages.compare import page_props
 from dashboard.tables.standings import failing_from
+from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.comparison import comparisons_of
 from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.winner_flips import winner_flips_of
@@ -48,3 +50,43 @@ def test_what_fails_by_a_newer_ruler_alone_is_answered_perhaps(journal_store, jo
     assert answer == "Perhaps: 4 series fail now and were ok before, by another ruler or version"
     [failing] = failing_from(failures(store))
     assert failing.was_ok
+
+
+def texts_of(part):
+    """Return what a part of a page says, its spaces as they are shown."""
+    if isinstance(part, list | tuple):
+        return "".join(map(texts_of, part))
+    return part if isinstance(part, str) else texts_of(getattr(part, "children", None) or "")
+
+
+@pytest.mark.parametrize("with_eager", [False, True])
+def test_compare_says_which_points_another_ruler_measured_and_what_compares_them(journal_store, journals, with_eager):
+    base, head = journals.history(2, operations=("mlp",), batches=(16,), hiddens=(256,), ruler_version="4")
+    newer = replace(head, run_id="new", ruler_version="5", providers=("compiled", "fused"))
+    old = replace(head, providers=("eager",))
+    store = journal_store([base, *([old] if with_eager else []), newer])
+    drawing = compare_drawing_of(store, query="")
+    words = {row.name[4:]: row.ratios[0] and row.ratios[0].word for row in drawing.rows}
+    assert words["[provider=compiled]"] == words["[provider=fused]"] == "by another ruler"
+    props = page_props(drawing, is_from_url=True)
+    at = head.commit[:8]
+    assert (
+        f"2 points by another ruler at {at} {head.commit_date:%Y-%m-%d}, not compared: "
+        f"fusebench ab {base.commit[:10]} {head.commit[:10]} measures both by one."
+    ) in texts_of(props["means"])
+    assert props["found"] == {}
+    assert drawing.means[0].n == int(with_eager)
+
+
+def test_compare_names_no_next_step_where_nothing_needs_one(two_rulers):
+    drawing = compare_drawing_of(two_rulers, query="")
+    assert [n for n, _ in drawing.others] == [0]
+    assert "not compared" not in texts_of(page_props(drawing, is_from_url=True)["means"])
+
+
+def test_compare_takes_of_several_rulers_at_a_commit_the_one_that_both_have(journal_store, journals):
+    first, second = journals.history(2, operations=("mlp",), batches=(16,), hiddens=(256,), ruler_version="4")
+    again = replace(first, run_id="new", ruler_version="5")
+    drawing = compare_drawing_of(journal_store([first, again, second]), query="")
+    assert [one.has_ratio for one in drawing.rows] == [True] * 3
+    assert {one.base.version for one in drawing.rows} == {"4"}

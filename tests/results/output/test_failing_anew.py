@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from results.exit_codes import ExitCode
@@ -80,3 +82,41 @@ def test_where_all_that_the_head_measured_fails_the_rulers_are_told():
     assert "by other rulers (3 at the base, 4 at the head)" in why_nothing(found)
     assert why_undecided(found) is None
     assert "The head was not measured on" not in " ".join(notes(found))
+
+
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_other_metrics_of_what_fails_are_not_told_as_missing(version):
+    base = [row(CALM), row(1.0, metric="operator_count")]
+    found = judged(base, [failed("wrong", commit=B, version=version)])
+    assert [one.metric for one in found.only_at_base][-1] == "operator_count"
+    assert "only" not in " ".join(notes(found))
+    skipped = ET.fromstring(rendered(found, report_format=ReportFormat.JUNIT)).iter("skipped")  # noqa: S314 - ours
+    assert {one.get("message") for one in skipped} == {"its point fails at the head"}
+    other = row(1.0, metric="operator_count", batch=1)
+    assert "Measured at the base only, not compared (1)" in " ".join(notes(judged([*base, other], found.failing_anew)))
+
+
+def test_junit_tells_beside_its_cases_what_the_terminal_does():
+    base = [row(CALM), row(CALM, batch=1), row(CALM, batch=2)]
+    head = [row(CALM, commit=B), row(CALM, batch=1, commit=B, version="4"), row(CALM, batch=4, commit=B)]
+    found = judged(base, head)
+    assert exit_code(found) is ExitCode.FINE
+    assert notes(found)
+    output = ET.fromstring(rendered(found, report_format=ReportFormat.JUNIT)).findtext("system-out")  # noqa: S314 - ours
+    assert set(notes(found)) < set(output.splitlines())
+    assert "fusebench ab aaaaaaaaaa bbbbbbbbbb measures both by one." in output
+
+
+def test_junit_tells_what_fails_by_another_ruler_beside_what_fails_for_certain():
+    worse = row([9.0, 9.02, 8.98], batch=1, commit=B)
+    found = judged([row(CALM), row(CALM, batch=1)], [failed("wrong", commit=B, version="4"), worse])
+    assert exit_code(found) is ExitCode.REGRESSION
+    suite = ET.fromstring(rendered(found, report_format=ReportFormat.JUNIT))  # noqa: S314 - ours
+    assert suite.get("errors") == "0"
+    assert "1 series fails at the head, which another ruler measured there" in suite.findtext("system-out")
+    assert "1 series fails" not in judged_junit_output([row(CALM)], [failed("wrong", commit=B, version="4")])
+
+
+def judged_junit_output(base, head):
+    text = rendered(judged(base, head), report_format=ReportFormat.JUNIT)
+    return ET.fromstring(text).findtext("system-out")  # noqa: S314 - ours

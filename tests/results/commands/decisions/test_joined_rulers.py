@@ -38,3 +38,19 @@ def test_of_versions_of_a_suite_nothing_is_warned(fusebench, tmp_path, write_asv
     fusebench("ingest", "tree", "--project", "p")
     answer = fusebench("store", "join", "s.time_it", "version-0", "version-1")
     assert (answer.return_value, answer.stderr) == (ExitCode.FINE, "")
+
+
+def test_a_join_is_undone_as_its_help_says(fusebench, tmp_path, journals):
+    first, second = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,), ruler_version="4")
+    journals.write_journals(tmp_path / "data", [first, replace(second, ruler_version="5")])
+    fusebench("ingest", "data")
+    gate = ("gate", "--base", first.commit, "--head", second.commit)
+    assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
+    fusebench("store", "join", "mlp", "4", "5", "--file", "decisions.toml")
+    assert fusebench(*gate).return_value == ExitCode.FINE
+    words = " ".join(fusebench("store", "join", "--help").stdout.split())
+    assert "take its [[continuation]] out of the file, leave the file itself there, and run" in words
+    kept, _, _ = (tmp_path / "decisions.toml").read_text().partition("[[continuation]]")
+    (tmp_path / "decisions.toml").write_text(kept)
+    assert fusebench("ingest", "decisions.toml").return_value == ExitCode.FINE
+    assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
