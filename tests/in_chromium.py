@@ -14,26 +14,43 @@ FIGURE = """id => {
 }"""
 
 
-# On a slow machine the network may rest while scripts are read: then callbacks wait, of which no request tells yet.
-ANSWERED = """() => {
-  if (!window.store || !document.querySelector("#page")?.children.length) return false;
-  const {stored, completed, ...waiting} = window.store.getState().callbacks;
-  return Object.values(waiting).flat().length === 0;
+# No callback waits, no chart is being drawn and nothing moves, for ten frames in a row: between an answer and the chart
+# that is drawn of it, or the question that follows it, each is over for a moment.
+QUIET = """() => {
+  const {stored, completed, ...waiting} = window.store?.getState().callbacks ?? {};
+  const moves = one => one.playState === 'running' && one.effect.getComputedTiming().endTime !== Infinity;
+  const isQuiet = window.store && document.querySelector('#page')?.children.length > 0
+    && Object.values(waiting).flat().length === 0
+    && !document.querySelector('.dash-graph--pending')
+    && !document.getAnimations().some(moves);
+  window.nQuietFrames = isQuiet ? (window.nQuietFrames ?? 0) + 1 : 0;
+  if (window.nQuietFrames < 10) return false;
+  window.nQuietFrames = 0;  // of the next wait
+  return true;
 }"""
+# Each row that a grid shows has its cells, and each cell its text, if it has any.
+FILLED = """selector => [...document.querySelectorAll(`${selector} .grid`)].every(grid => {
+  const api = window.dash_ag_grid?.getApi(grid.id), n = api?.getRenderedNodes().length;
+  const rows = [...grid.querySelectorAll('.ag-center-cols-container .ag-row')];
+  const isFilled = (cell, rowNode) => Boolean(cell.innerText.trim())
+    === Boolean(api.getCellValue({rowNode, colKey: cell.getAttribute('col-id'), useFormatter: true}));
+  return n > 0 && rows.length === n && rows.every(row => {
+    const node = api.getDisplayedRowAtIndex(Number(row.getAttribute('row-index')));
+    return row.children.length === api.getAllDisplayedVirtualColumns().length
+      && [...row.children].every(cell => isFilled(cell, node));
+  });
+})"""
 
 
 def settle(page, *, graph="#throughput-batch-graph"):
-    """Wait until the page has drawn, and draws no more. graph: a selector of what it draws; None for any page."""
+    """Wait until the page has drawn, and draws no more. graph: a selector of what it draws; None for any page.
+
+    Playwright's own waiting for a quiet network is over at once when only a part of the page is drawn anew.
+    """
     if graph is not None:
         page.wait_for_selector(f"{graph} .js-plotly-plot .main-svg")
     page.wait_for_load_state("networkidle")
-    page.wait_for_function(ANSWERED)
-    if graph is None:
-        return
-    before = None
-    while (now := [figure(page, name) for name in ("batch", "commits")]) != before:
-        before = now
-        page.wait_for_timeout(300)
+    page.wait_for_function(QUIET)
 
 
 def choose_by_typing(page, text):

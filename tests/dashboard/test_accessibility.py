@@ -30,7 +30,6 @@ def faults_of(page):
 @pytest.mark.parametrize("path", PATHS)
 def test_axe_finds_no_serious_fault(visit, path, scheme):
     page = visit(path, graph=None, color_scheme=scheme)
-    page.wait_for_timeout(1_000)
     assert faults_of(page) == []
 
 

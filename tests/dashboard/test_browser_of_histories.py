@@ -10,6 +10,7 @@ from werkzeug.serving import make_server
 
 from dashboard.app import create_app
 from results.store import open_store
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -55,7 +56,7 @@ def address(shown_store, tmp_path):
 def opened(visit, path, **options):
     page = visit(path, graph=None, **options)
     page.wait_for_selector(ANSWERS[path.partition("?")[0]])
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     return page
 
 
@@ -65,7 +66,7 @@ def test_from_the_overview_a_step_is_three_clicks_from_its_curve(visit, journals
     assert "+6" in page.inner_text("#overview-open") or "+5" in page.inner_text("#overview-open")
     page.locator("#overview-open .surfaces a").first.click()
     page.wait_for_selector(ANSWERS["/regressions"])
-    page.wait_for_selector("#regressions-graph .js-plotly-plot .main-svg")
+    settle(page, graph="#regressions-graph")
     assert "mlp · fused" in page.inner_text("#regressions-title")
     assert journals.commit_hash(AT)[:8] in page.inner_text("#regressions-facts")
     page.get_by_role("link", name="Curves of its points").click()
@@ -78,7 +79,7 @@ def test_a_copied_url_shows_the_same_page_and_back_leads_back(visit, path):
     page = opened(visit, "/regressions")
     page.get_by_role("link", name=PAGES[path], exact=True).click()
     page.wait_for_selector(ANSWERS[path])
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     answer = page.inner_text(ANSWERS[path])
     fresh = opened(visit, "/" + page.url.split("/", 3)[3])
     assert fresh.inner_text(ANSWERS[path]) == answer
@@ -116,6 +117,7 @@ def test_the_answer_and_the_open_regressions_share_a_line_of_a_wide_page(visit):
     page = visit("/", graph=None, viewport={"width": 2560, "height": 1400})
     page.wait_for_selector("#overview-open a")
     page.wait_for_selector("#overview-changes .answer")
+    settle(page, graph=None)
     answer, regressions = (page.locator(name).bounding_box() for name in ("#overview-changes", "#overview-open"))
     assert answer["y"] == regressions["y"]
     assert answer["width"] == regressions["width"] >= 1000
@@ -127,6 +129,7 @@ def test_names_and_headings_wrap_only_where_there_is_no_room(visit):
     assert height(page, ".finding-link") <= 24
     page.goto(page.url.split("/regressions")[0] + "/compare")
     page.wait_for_selector(".findings.ratios thead th")
+    settle(page, graph=None)
     for heading in page.locator(".findings thead th").all():
         assert heading.bounding_box()["height"] <= 36, heading.inner_text()
 
@@ -158,6 +161,7 @@ def test_a_finding_is_acknowledged_and_taken_back_in_the_browser(visit, tmp_path
         page.get_by_role("button", name=button).click()
         page.wait_for_url("**finding=**")
         page.wait_for_selector(f"#regressions-badges:has-text('{state}')")
+        settle(page, graph=None)
     assert "acknowledgement" not in tomllib.loads((tmp_path / "decisions.toml").read_text())
 
 

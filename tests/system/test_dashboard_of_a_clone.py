@@ -9,18 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.in_chromium import FLAGS, figure, settle
+
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(3600)]
 
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
-)  # fmt: skip
-CURVES = """name => {
-  const graph = document.querySelector(`#throughput-${name}-graph .js-plotly-plot`);
-  if (!graph || !graph.data) return null;
-  const plain = values => Array.from(values ?? []);
-  return graph.data.map(trace => ({name: trace.name, x: plain(trace.x), y: plain(trace.y)}));
-}"""
 SIZE = {"width": 1440, "height": 900}
 # Of each step of a page, on a machine that does something else besides.
 PATIENCE_S = 180
@@ -69,18 +61,8 @@ def visit(address):
     assert complaints == []
 
 
-def settle(page):
-    """Wait until the page has drawn, and draws no more."""
-    page.wait_for_selector("#throughput-batch-graph .js-plotly-plot .main-svg")
-    page.wait_for_load_state("networkidle")
-    before = None
-    while (now := curves(page)) != before:
-        before = now
-        page.wait_for_timeout(300)
-
-
 def curves(page):
-    return {name: page.evaluate(CURVES, name) for name in ("batch", "commits")}
+    return {name: figure(page, name) for name in ("batch", "commits")}
 
 
 def choose(page, selector, value):

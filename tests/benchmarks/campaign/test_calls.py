@@ -85,8 +85,15 @@ def test_a_piece_that_hangs_leaves_the_call_to_those_after_it(settings, packed, 
 
 def test_a_call_that_is_asked_to_end_packs_once_more_and_leaves_no_piece_behind(settings, packed, pieces, tmp_path):
     pieces(sweep=60)
+
+    def end_once_it_runs():
+        while not pieces.started:
+            time.sleep(0.1)
+        time.sleep(0.5)  # in the middle of it, not while it is begun
+        os.kill(os.getpid(), signal.SIGTERM)
+
     with interruptible():
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        threading.Thread(target=end_once_it_runs, daemon=True).start()
         with pytest.raises(Interrupted):
             run_call(settings, 1, deadline=time.time() + 600, copy_to=tmp_path)
     assert (tmp_path / packed.name).exists()

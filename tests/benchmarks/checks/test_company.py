@@ -163,7 +163,7 @@ def rows_of(monkeypatch):
         dead_timer: provider whose Timer has ended.
         """
         # Each waits for all the others, as in a ring; with too few threads some would be asked when others are done.
-        all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=10)
+        all_asked = threading.Barrier(1 + 2 * len(PROVIDERS), timeout=60)
         times = [times_of_turn(i) for i in range(len(moments))]
         allocators = []
 

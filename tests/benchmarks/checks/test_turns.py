@@ -20,6 +20,9 @@ from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
+LONGEST_S = 60.0
+"""Until whoever waits for another is taken to hang, in seconds."""
+
 
 @pytest.fixture
 def ring():
@@ -27,13 +30,16 @@ def ring():
         yield found
 
 
-def test_one_works_at_a_time_and_all_in_turn(ring):
+def test_one_works_at_a_time_and_all_in_turn(ring, monkeypatch):
+    monkeypatch.setattr(turns, "_SIGN_S", 0.01)
     log, at_work, most = [], set(), []
+    has_begun, waits = threading.Event(), {name: threading.Event() for name in "abc"}
 
     def work(name):
-        with Turn(ring.name) as turn:
+        with Turn(ring.name, waits=waits[name].set) as turn:
             if name == "a":  # which has the first turn, and keeps it until the others wait for theirs
-                time.sleep(0.2)
+                has_begun.set()
+                assert all(waits[other].wait(LONGEST_S) for other in "bc")
             for _ in range(5):
                 turn.pass_on()
                 at_work.add(name)
@@ -43,8 +49,10 @@ def test_one_works_at_a_time_and_all_in_turn(ring):
                 at_work.remove(name)
 
     with ThreadPoolExecutor() as threads:
-        for each in [threads.submit(work, name) for name in "abc"]:
-            each.result(timeout=10)
+        first = threads.submit(work, "a")
+        assert has_begun.wait(LONGEST_S)
+        for each in [first, *(threads.submit(work, name) for name in "bc")]:
+            each.result(timeout=LONGEST_S)
     assert set(most) == {1}
     assert len(log) == 15
     assert [sorted(log[start : start + 3]) for start in range(0, 15, 3)] == [["a", "b", "c"]] * 5
@@ -87,7 +95,7 @@ def test_nobody_has_a_turn_before_all_who_are_awaited_have_joined():
             time.sleep(0.1)
             assert not any(each.done() for each in first)
             for each in [*first, threads.submit(join, ring)]:
-                each.result(timeout=10)
+                each.result(timeout=LONGEST_S)
 
 
 def test_one_that_died_before_it_joined_is_not_awaited_until_all_are_again():
@@ -100,13 +108,13 @@ def test_one_that_died_before_it_joined_is_not_awaited_until_all_are_again():
         time.sleep(0.05)
         assert not alone.done()
         ring.expect_one_less()
-        alone.result(timeout=10)
+        alone.result(timeout=LONGEST_S)
         ring.expect_all()
         both = [threads.submit(join, ring)]
         time.sleep(0.3)
         assert not both[0].done()
         for each in [*both, threads.submit(join, ring)]:
-            each.result(timeout=10)
+            each.result(timeout=LONGEST_S)
 
 
 def test_whoever_waits_for_long_gives_signs_of_life(monkeypatch):
@@ -119,18 +127,18 @@ def test_whoever_waits_for_long_gives_signs_of_life(monkeypatch):
 
     with Ring(n_first=2) as ring, ThreadPoolExecutor() as threads:
         waiting = threads.submit(join, ring)
-        assert all(signs.acquire(timeout=10) for _ in range(3))
-        threads.submit(join, ring).result(timeout=10)
-        waiting.result(timeout=10)
+        assert all(signs.acquire(timeout=LONGEST_S) for _ in range(3))
+        threads.submit(join, ring).result(timeout=LONGEST_S)
+        waiting.result(timeout=LONGEST_S)
 
 
-@pytest.mark.parametrize(("threads", "rests"), [(1, False), (2, True)])
-def test_a_turn_of_several_threads_is_passed_on_when_they_sleep(ring, monkeypatch, threads, rests):
-    monkeypatch.setattr(turns, "REST_S", 0.2)
+@pytest.mark.parametrize(("threads", "rest_s", "rests"), [(1, 30.0, False), (2, 0.2, True)])
+def test_a_turn_of_several_threads_is_passed_on_when_they_sleep(ring, monkeypatch, threads, rest_s, rests):
+    monkeypatch.setattr(turns, "REST_S", rest_s)
     start = time.monotonic()
     with Turn(ring.name, threads=threads) as turn:
         turn.pass_on()
-    assert (time.monotonic() - start >= 0.4) is rests
+    assert (time.monotonic() - start >= 2 * rest_s) is rests
 
 
 def test_a_ring_needs_no_folder_however_long_the_name_of_the_temporary_one(monkeypatch, tmp_path):

@@ -146,7 +146,7 @@ def _fusebench(*arguments, without=None):
 
 
 def _wait_until(is_true):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -46,10 +46,11 @@ def test_a_worker_that_ends_for_want_of_memory_says_so(monkeypatch, raised, stat
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_a_worker_that_says_nothing_for_long_is_told_of_and_what_limits_it_is_no_setting(monkeypatch, is_stopped):
     started, said = subprocess.Popen, []
-    program = f"import os, time; {'os.kill(os.getpid(), 19)' if is_stopped else 'pass'}; time.sleep(60)"
+    # No Python, which may not have begun when it is looked at.
+    program = f"{'kill -STOP $$; ' if is_stopped else ''}exec sleep 60"
 
     def popen(command, **options):
-        return started([command[0], "-c", program] if "benchmarks.ruler.worker.main" in command else command, **options)
+        return started(["/bin/sh", "-c", program] if "benchmarks.ruler.worker.main" in command else command, **options)
 
     monkeypatch.setattr(process.subprocess, "Popen", popen)
     monkeypatch.setattr(process, "LONG_SILENCE_S", 1.0)

@@ -10,6 +10,7 @@ from werkzeug.serving import make_server
 
 from dashboard.app import create_app
 from results.store import open_store
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -68,13 +69,9 @@ def address(addresses):
 
 def words_of(page, drawn):
     page.wait_for_selector(drawn, state="attached")
-    page.wait_for_load_state("networkidle")
-    before = None
-    while (now := page.evaluate(WORDS)) != before:
-        before = now
-        page.wait_for_timeout(500)
+    settle(page, graph=None)
     assert page.inner_text("#fault") == ""
-    return now
+    return page.evaluate(WORDS)
 
 
 @pytest.mark.parametrize(("path", "drawn"), PAGES.values(), ids=PAGES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.app import PAGES
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -41,11 +42,10 @@ def shown_store(journal_store, journals):
 def test_every_stop_is_seen_and_there_is_a_way_out(visit, page, scheme):
     shown = visit(page.path, graph=None, color_scheme=scheme)
     shown.wait_for_selector("#page h1")
-    shown.wait_for_timeout(1_000)
     stops = []
     for _ in range(MOST_STOPS):
         shown.keyboard.press("Tab")
-        shown.wait_for_timeout(20)
+        settle(shown, graph=None)
         if (at := shown.evaluate(AT)) is None:
             break
         stops.append(at)
@@ -56,13 +56,13 @@ def test_every_stop_is_seen_and_there_is_a_way_out(visit, page, scheme):
 def test_two_long_commits_leave_no_empty_line_below_them(visit):
     page = visit("/compare", graph=None)
     page.wait_for_selector("#compare-answer:not(:has-text('Comparing'))")
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     room = page.evaluate(ROOM)
     assert (room["n"], room["lines"], room["isBelow"]) == (2, 2, False)
     assert room["height"] < 70
     page.focus("#compare-commit")
     page.keyboard.type("Word Word Word Word Word")  # what one types has the room it needs
-    assert page.locator("#compare-commit").bounding_box()["width"] > 100
+    page.wait_for_function("() => document.querySelector('#compare-commit').getBoundingClientRect().width > 100")
 
 
 def focus(page, graph):
@@ -82,12 +82,11 @@ def heard(page):
 def test_arrows_go_along_the_curves_and_enter_chooses_a_commit(visit, journals, page):
     graph = "throughput-commits-graph" if page == "throughput" else "explore-graph"
     shown = visit(f"/{page}?operation=mlp&benchmark=mlp&metric=latency_s", graph=None)
-    shown.wait_for_selector(f"#{graph} .js-plotly-plot .main-svg")
-    shown.wait_for_load_state("networkidle")
+    settle(shown, graph=f"#{graph}")
     focus(shown, graph)
     shown.keyboard.press("End")
     assert journals.commit_hash(2)[:10] in heard(shown)
-    assert shown.locator(f"#{graph} .hovertext").count() == 1
+    shown.wait_for_function("graph => document.querySelectorAll(`#${graph} .hovertext`).length === 1", arg=graph)
     first_curve = heard(shown)
     shown.keyboard.press("ArrowDown")
     assert journals.commit_hash(2)[:10] in heard(shown)
@@ -96,7 +95,7 @@ def test_arrows_go_along_the_curves_and_enter_chooses_a_commit(visit, journals, 
     assert journals.commit_hash(1)[:10] in heard(shown)
     shown.keyboard.press("Enter")
     shown.wait_for_url(f"**commit={journals.commit_hash(1)[:12]}**")
-    shown.wait_for_load_state("networkidle")
+    settle(shown, graph=f"#{graph}")
     shown.keyboard.press("ArrowLeft")  # goes on from there, on the chart that was drawn anew
     assert journals.commit_hash(0)[:10] in heard(shown)
     shown.keyboard.press("Escape")

@@ -98,7 +98,7 @@ def test_beside_a_write_ahead_log_a_lock_keeps_no_reader_out(opened, shown_store
         opened.reload()
         settle(opened)
         opened.evaluate(LOOK)
-        opened.wait_for_load_state("networkidle")
+        settle(opened)
         assert opened.inner_text("#stale") == opened.inner_text("#fault") == ""
         assert "5 commits" in opened.inner_text("#throughput-commits-note")
 
@@ -140,7 +140,7 @@ def is_framed(page, name):
     assert SAID in page.inner_text("#page")
     page.wait_for_selector(f"#nav a.here:has-text('{name}')")
     assert page.locator("#nav a").count() == 7
-    assert page.title() == f"{name} · fusebench"
+    page.wait_for_function("title => document.title === title", arg=f"{name} · fusebench")
     is_said(page)
 
 
@@ -171,7 +171,7 @@ def test_what_is_chosen_meanwhile_is_shown_after_the_lock(opened, address, shown
     word = WORDS.get(option, option)
     opened.goto(address + path)
     opened.wait_for_selector(drawn)
-    opened.wait_for_load_state("networkidle")
+    settle(opened, graph=None)
     lock_readers_out(shown_store)
     with held(shown_store):
         opened.click(selector)

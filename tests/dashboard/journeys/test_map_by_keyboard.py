@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.in_chromium import settle
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BATCHES, HIDDENS = (1, 8, 64), (256, 1024)
@@ -28,7 +30,7 @@ def shown_store(journal_store, journals):
 def page(visit):
     page = visit("/", graph=None)
     page.wait_for_selector(CELLS)
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     n_maps = page.locator("table.map").count()
     assert page.locator(CELLS).count() == n_maps * len(BATCHES) * len(HIDDENS)
     page.wait_for_function("([stops, n]) => document.querySelectorAll(stops).length === n", arg=[STOPS, n_maps])

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from tests.in_chromium import settle
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MOST_KEYS = 400
@@ -60,8 +62,7 @@ def shown_store(request):
 
 def charts_of(page):
     page.wait_for_selector(".js-plotly-plot .main-svg", state="attached")
-    page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(500)
+    settle(page, graph=None)
     assert page.locator(".js-plotly-plot").count() == page.locator(".by-keyboard .js-plotly-plot").count()
     return [chart for chart in page.locator(".by-keyboard").all() if chart.is_visible()]
 

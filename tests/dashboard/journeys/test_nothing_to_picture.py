@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import pytest
 
+from tests.in_chromium import settle
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -42,8 +44,7 @@ def test_only_what_is_drawn_is_offered_as_a_picture(visit, url, n_drawn):
     # What is drawn comes after what was asked for; the assertions say what is missing if it does not.
     with suppress(sync_api.TimeoutError):
         page.wait_for_function(f"n => ({OFFERED})().filter(one => one.isDrawn).length === n", arg=2 * n_drawn)
-    page.wait_for_timeout(500)
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     offered = page.evaluate(OFFERED)
     assert [one for one in offered if not one["isDrawn"]] == []
     assert len(offered) == 2 * n_drawn

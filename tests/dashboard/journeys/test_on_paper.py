@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.pages import compare, profile, throughput
+from tests.in_chromium import FILLED
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -76,6 +77,7 @@ def test_no_column_of_a_wide_table_is_cut(visit, path):
 def test_a_grid_is_printed_as_a_table_of_all_its_rows_and_columns(visit):
     page = visit(profile.PAGE.path, graph=None)
     page.wait_for_selector(".grid .ag-cell")
+    page.wait_for_function(FILLED, arg="#page")
     page.emulate_media(media="print")
     found = page.evaluate(TABLES)
     assert (found["cut"], found["hidden"]) == ([], 0)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from results.store import open_store
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,7 +29,7 @@ def test_links_name_the_project_that_is_shown_where_the_url_leaves_it_open(visit
     page = visit(f"/{path}", graph=None)
     page.wait_for_function(f"() => document.querySelector('#{path}-project')?.value")
     shown = page.input_value(f"#{path}-project")
-    page.wait_for_selector(f"#nav a[href*='project={shown}']", timeout=5000)
+    page.wait_for_selector(f"#nav a[href*='project={shown}']")
     page.get_by_role("link", name=other, exact=True).click()
     page.wait_for_url(f"**/{other.lower()}**")
     assert parse_qs(urlsplit(page.url).query)["project"] == [shown]
@@ -40,4 +41,5 @@ def test_a_page_of_all_projects_hands_none_on(visit):
     page.wait_for_selector("#nav a[href*='project=']")
     page.goto(page.url.replace("/compare", "/regressions"))
     page.wait_for_selector("#regressions-answer:has-text('regression')")
+    settle(page, graph=None)
     assert page.locator("#nav a[href*='project=']").count() == 0

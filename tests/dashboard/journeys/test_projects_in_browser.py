@@ -11,6 +11,7 @@ import pytest
 
 from results.store import open_store
 from results.upkeep.housekeeping import prune_missing_files
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -56,9 +57,9 @@ def choose(page, name, project):
     page.click(f"#{name}-project")
     page.get_by_role("option", name=project, exact=True).click()
     page.wait_for_url(f"**project={project}**" if project != "any project" else lambda url: "project=" not in url)
-    page.wait_for_load_state("networkidle")
     # The other pages' links follow in an answer of their own.
     page.wait_for_function(NAMED_BY_LINKS, arg=project != "any project")
+    settle(page, graph=None)
 
 
 def shown_project(page):
@@ -68,8 +69,8 @@ def shown_project(page):
 def go_to(page, name):
     page.locator("#nav").get_by_role("link", name=name.capitalize(), exact=True).click()
     page.wait_for_selector(f"#{name}-project:visible")
-    page.wait_for_load_state("networkidle")
-    page.wait_for_function("name => document.querySelector(`#${name}-project`).value !== ''", arg=name)
+    page.wait_for_function("name => document.querySelector(`#${name}-project`)?.value", arg=name)
+    settle(page, graph=None)
 
 
 def test_a_project_that_is_chosen_once_is_that_of_every_page_until_another_one_is(visit):
@@ -104,6 +105,8 @@ def test_any_project_is_chosen_again_and_back_undoes_it(visit):
     assert shown_project(page) is None
     page.wait_for_function(SHOWN, arg=["#overview-project", "any project"])
     page.go_back()
+    page.wait_for_selector("#regressions-answer:has-text('2 open regressions')")
+    settle(page, graph=None)
     page.go_back()
     page.wait_for_selector("#regressions-answer:has-text('1 open regression')")
     page.wait_for_function(SHOWN, arg=["#regressions-project", "fusebench"])
@@ -112,7 +115,7 @@ def test_any_project_is_chosen_again_and_back_undoes_it(visit):
 def test_a_link_to_a_finding_keeps_the_project(visit):
     page = visit("/?project=fusebench", graph=None)
     page.locator("#overview-open .surfaces a").first.click()
-    page.wait_for_selector("#regressions-graph .js-plotly-plot .main-svg")
+    settle(page, graph="#regressions-graph")
     assert shown_project(page) == ["fusebench"]
     assert page.locator(".finding-link").count() == 1
 
@@ -122,7 +125,6 @@ def test_a_long_name_sticks_out_nowhere(visit, width):
     page = visit("/", graph=None, viewport={"width": width, "height": 900})
     for name in PAGES:
         go_to(page, name)
-        page.wait_for_timeout(300)
         assert page.evaluate(OVERFLOWING) == [], name
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, name
 
@@ -139,6 +141,7 @@ def test_a_project_that_is_deleted_while_its_page_is_open_is_named_and_another_o
         assert prune_missing_files(elsewhere, [tmp_path / "other"]) > 0
     page.evaluate("() => window.fusebenchLooksNow()")
     page.wait_for_selector("#page .mantine-Alert-root:has-text('roject pppp')")
+    settle(page, graph=None)
     assert "fusebench" in page.inner_text("#page .mantine-Alert-root")
     assert page.locator(f"#{name}-project").is_hidden()  # of one there is no choice
     assert page.inner_text("#fault") == ""

@@ -8,10 +8,9 @@ import pytest
 
 from dashboard.pages import roofline
 from dashboard.widgets import GRAPH_CONFIG
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-DRAWN = ".js-plotly-plot .main-svg"
 
 
 @pytest.fixture
@@ -20,8 +19,7 @@ def saved(visit, tmp_path):
 
     def save(url, graph, **options):
         page = visit(url, graph=None, **options)
-        page.wait_for_selector(f"{graph} {DRAWN}")
-        page.wait_for_load_state("networkidle")
+        settle(page, graph=graph)
         card = page.locator(".card", has=page.locator(graph))
         with page.expect_download() as saving:
             card.get_by_role("button", name="SVG").click()
@@ -87,7 +85,7 @@ def test_a_small_chart_says_what_its_curves_are_relative_to_and_coloured_by_and_
 
 def test_a_dark_page_saves_the_colours_of_the_areas_that_the_picture_has(visit, tmp_path, planted_squares):
     page = visit("/profile?operation=mlp&provider=fused", graph=None, color_scheme="dark")
-    page.wait_for_selector(f"#profile-times-graph {DRAWN}")
+    settle(page, graph="#profile-times-graph")
     page.evaluate(planted_squares)
     card = page.locator(".card", has=page.locator("#profile-times-graph"))
     with page.expect_download() as saving:

@@ -8,6 +8,7 @@ import pytest
 from werkzeug.serving import make_server
 
 from dashboard.app import create_app
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -25,7 +26,7 @@ class Clicks:
         target.click()
         self.n += 1
         self.page.wait_for_selector(then)
-        self.page.wait_for_load_state("networkidle")
+        settle(self.page, graph=None)
 
     def read(self, selector):
         return self.page.inner_text(selector).replace("\N{NARROW NO-BREAK SPACE}", " ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.app import PAGES
+from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,13 +47,12 @@ def shown_store(journal_store, journals):
 def opened(visit, path, selector, **options):
     page = visit(path, graph=None, **options)
     page.wait_for_selector(selector)
-    page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(300)
+    settle(page, graph=None)
     return page
 
 
 def test_a_map_that_is_cut_off_says_that_it_scrolls_and_one_that_is_not_says_nothing(visit):
-    page = opened(visit, "/", ".map-box", viewport=NARROW)
+    page = opened(visit, "/", ".map-box .scrolls[data-more]", viewport=NARROW)
     maps = {one.inner_text().split()[0]: one for one in page.locator(".map-box").all()}
     assert "sideways" in maps["mlp"].evaluate(HINT)
     assert "sideways" not in maps["linear"].evaluate(HINT)
@@ -69,7 +69,7 @@ def test_a_map_that_is_cut_off_says_that_it_scrolls_and_one_that_is_not_says_not
 
 def test_of_two_paragraphs_over_a_map_the_nearer_one_says_that_it_scrolls(visit):
     """As over the map of a GPU, which tells of its clocks, too."""
-    page = opened(visit, "/", ".map-box", viewport=NARROW)
+    page = opened(visit, "/", ".map-box .scrolls[data-more]", viewport=NARROW)
     one = page.locator(".map-box", has_text="mlp").first
     one.evaluate("map => map.insertBefore(map.querySelector('.detail').cloneNode(true), map.querySelector('.detail'))")
     said = one.evaluate(HINTS)
@@ -123,7 +123,6 @@ def test_the_means_of_two_commits_with_long_subjects_fit_a_window_of_1440(visit)
         "(all, texts) => all.forEach((one, i) => { (one.querySelector('.provider') ?? one).innerText = texts[i]; })",
         MEANS,
     )
-    page.wait_for_timeout(300)
     assert page.locator("#compare-means .scrolls").evaluate("one => one.scrollWidth - one.clientWidth") == 0
 
 
@@ -134,7 +133,6 @@ def test_at_twice_the_zoom_the_means_of_two_commits_fit_and_no_name_is_broken_le
         "(all, texts) => all.forEach((one, i) => { (one.querySelector('.provider') ?? one).innerText = texts[i]; })",
         MEANS,
     )
-    page.wait_for_timeout(300)
     assert page.locator("#compare-means .scrolls").evaluate("one => one.scrollWidth - one.clientWidth") == 0
     assert page.locator("#compare-means tbody td").first.bounding_box()["width"] >= 100
 
@@ -142,7 +140,6 @@ def test_at_twice_the_zoom_the_means_of_two_commits_fit_and_no_name_is_broken_le
 @pytest.mark.parametrize("path", [page.path for page in PAGES])
 def test_on_a_phone_at_twice_the_zoom_nothing_is_beside_the_page(visit, path):
     page = opened(visit, path, "#page h1", viewport={"width": 200, "height": 400})
-    page.wait_for_timeout(500)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 200
 
 

@@ -8,6 +8,7 @@ import pytest
 from werkzeug.serving import make_server
 
 from dashboard.app import create_app
+from tests.in_chromium import FILLED, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,7 +47,8 @@ def opened(visit, url=URL, **options):
     page = visit(url, graph=None, **options)
     page.wait_for_selector(f"{GRAPH} .js-plotly-plot .main-svg", state="attached")
     page.wait_for_selector("#profile-operators .ag-row")
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
+    page.wait_for_function(FILLED, arg="#page")
     return page
 
 
@@ -118,7 +120,6 @@ def test_the_table_of_a_difference_says_of_each_change_which_way_it_went(visit):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_sticks_out_of_a_narrow_page(visit, scheme):
     page = opened(visit, COMPARED, color_scheme=scheme, viewport={"width": 400, "height": 900})
-    page.wait_for_timeout(500)
     assert page.evaluate(OVERFLOWING) == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
 
@@ -160,7 +161,7 @@ def test_a_first_visit_of_a_page_with_tables_loads_two_megabytes_at_most(browser
     page.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
     page.goto(address + URL)
     page.wait_for_selector("#profile-operators .ag-row")
-    page.wait_for_load_state("networkidle")
+    settle(page, graph=None)
     page.context.close()
     assert 0 < sum(sizes) < 2e6
 

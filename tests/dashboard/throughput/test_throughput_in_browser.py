@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.views.throughput.drawing import throughput_drawing_of
-from tests.in_chromium import choose_by_typing
+from tests.in_chromium import choose_by_typing, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -41,6 +41,7 @@ def test_a_commit_is_put_beside_by_keyboard_and_back_takes_it_away(visit, journa
     choose_by_typing(page, journals.commit_hash(3)[:8])
     page.wait_for_url("**commits=*")
     page.wait_for_selector(".legend .keys .provider >> nth=1")
+    settle(page)
     assert journals.commit_hash(3)[:7] in page.inner_text(".legend .keys")
     assert page.input_value("#throughput-colour") == "commit"
     page.go_back()

@@ -51,7 +51,7 @@ def test_who_opens_a_store_whose_version_is_locked_waits_no_longer_than_who_read
     with ThreadPoolExecutor(1) as pool, locked(impatient, transactions.VERSION_TABLE):
         opening = pool.submit(open_store, impatient.name, mode=OpenMode.READ, lock_wait_s=0.3)
         with pytest.raises(LockedStore, match="locked by another process"):
-            opening.result(timeout=10)
+            opening.result(timeout=60)  # less than who is not told to waits
     open_store(impatient.name, mode=OpenMode.READ, lock_wait_s=0.3).close()
 
 
