@@ -10,8 +10,9 @@ import torch
 import fused_mlp
 from benchmarks.ruler.measure.clock import CpuClock
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
+from benchmarks.ruler.measure.policy import Policy
 from benchmarks.ruler.measure.probe import Probe
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.timing import sample_group
 from results.files.disturbances import disturbed_in_short
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def _checked_in_a_process(settings: CampaignSettings, path: Path, code: str) -> 
 def run_checks(found: Mapping[str, Check], path: Path, *, code: str, until: float) -> int:
     """Run the checks that are not recorded yet and record each; return the exit code of the process they run in."""
     from benchmarks.ruler.campaign.smoke_checks import Finding, Mark  # noqa: PLC0415 - needs torch
-    from benchmarks.ruler.measure.device_faults import is_device_fault  # noqa: PLC0415 - the same
+    from benchmarks.ruler.measure.attempt import is_device_fault  # noqa: PLC0415 - the same
 
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     known = marks(path, code=code)

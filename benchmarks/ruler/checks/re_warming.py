@@ -19,8 +19,9 @@ from benchmarks.ruler.checks.conclusion import concluded
 from benchmarks.ruler.measure.allocator import set_allocator
 from benchmarks.ruler.measure.attempt import state_from_error
 from benchmarks.ruler.measure.clock import CpuClock, Timed
+from benchmarks.ruler.measure.policy import Policy
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.plan.axes import groups
 from benchmarks.ruler.plan.points import BASELINE, DeviceKind, contender_from_name
 from benchmarks.ruler.plan.units import percent, signed_percent

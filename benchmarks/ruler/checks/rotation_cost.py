@@ -11,9 +11,9 @@ from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
 from benchmarks.ruler.measure.allocator import set_allocator
 from benchmarks.ruler.measure.clock import CpuClock, CudaClock
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
+from benchmarks.ruler.measure.policy import Policy, calls_per_sample, warm_up, warming_calls
 from benchmarks.ruler.measure.probe import Probe, usual_best_s
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
-from benchmarks.ruler.measure.timing import Policy, calls_per_sample, warm_up, warming_calls
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
 from benchmarks.ruler.plan.units import percent
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.measure.clock import Clock
-    from benchmarks.ruler.measure.timing import Watch
+    from benchmarks.ruler.measure.kept_chunks import Watch
     from benchmarks.ruler.plan.settings import Settings
 
 MOST_COST = 0.02

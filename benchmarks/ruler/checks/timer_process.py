@@ -37,7 +37,8 @@ from torch.utils.benchmark import Timer
 from benchmarks.ruler.checks.turns import Turn
 from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
-from benchmarks.ruler.measure.timing import Policy, calls_per_sample, warming_calls
+from benchmarks.ruler.measure.policy import Policy
+from benchmarks.ruler.measure.policy import calls_per_sample, warming_calls
 from benchmarks.ruler.plan.points import Allocator, Shape, contender_from_name
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built

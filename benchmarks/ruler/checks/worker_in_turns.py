@@ -26,7 +26,8 @@ from benchmarks.ruler.worker.tasks import Worker
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.ruler.measure.timing import Policy, Watch
+    from benchmarks.ruler.measure.kept_chunks import Watch
+    from benchmarks.ruler.measure.policy import Policy
     from benchmarks.ruler.worker.protocol import Request
 
 CHUNK_S = 0.02

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.ruler.plan.points import Contender
+
+# After these the CUDA context answers every call with an error.
+_FAULTS = re.compile(
+    r"CUDA error|Triton Error \[CUDA\]: .*(illegal|misaligned|launch failure|unspecified)", re.IGNORECASE
+)
 
 
 def attempt(
@@ -88,3 +93,8 @@ def state_from_error(error: Exception) -> tuple[State, str]:
     if is_out_of_memory(text) or isinstance(error, MemoryError | torch.OutOfMemoryError):
         return State.OUT_OF_MEMORY, first_lines
     return State.CRASHED, first_lines
+
+
+def is_device_fault(error: BaseException) -> bool:
+    """Return whether `error` leaves the device unusable for this process, so that a fresh one must go on."""
+    return isinstance(error, getattr(torch, "AcceleratorError", ())) or bool(_FAULTS.search(str(error)))

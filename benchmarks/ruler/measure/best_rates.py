@@ -6,7 +6,7 @@ from collections.abc import Callable  # noqa: TC003 - a field of a tuple
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from benchmarks.ruler.measure.timing import Watch
+from benchmarks.ruler.measure.kept_chunks import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

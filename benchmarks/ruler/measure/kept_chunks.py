@@ -1,10 +1,10 @@
-"""Chunks of a group's sampling that are kept: which of them were disturbed, and whether that moved a median."""
+"""Chunks of a group's sampling: who watches over them, which that are kept were disturbed, and whether that matters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.ruler.record.outcome import causes_together
 
@@ -19,14 +19,31 @@ MOST_MOVED = 0.01
 """A median this near that of the calm samples is the same: it is known no better."""
 
 
+class Watch(Protocol):
+    """Observer of disturbances on the machine."""
+
+    def start(self) -> None:
+        """Start an observation window."""
+
+    def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
+        """Return what disturbed the machine since `start`, or None; durations_s: of each contender's samples."""
+
+    def forget(self) -> None:
+        """Forget the last window: what was measured in it is thrown away."""
+
+    def forget_disturbed(self) -> None:
+        """Forget the windows that were disturbed: what was measured in them is kept, and moved no median."""
+
+
 @dataclass
 class KeptChunks:
     """What is known of the chunks of a group's sampling that were kept.
 
-    kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds. causes: what disturbed them.
-    calm_samples: seconds per call, by contender, of the undisturbed ones.
+    n_kept: how many there are. kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds.
+    causes: what disturbed them. calm_samples: seconds per call, by contender, of the undisturbed ones.
     """
 
+    n_kept: int = 0
     kept_s: float = 0.0
     disturbed_s: float = 0.0
     causes: list[str] = field(default_factory=list)
@@ -34,6 +51,7 @@ class KeptChunks:
 
     def keep(self, seconds: float, cause: str | None, samples: Mapping[str, Sequence[float]]) -> None:
         """Keep a chunk of `seconds`, that `cause` disturbed, or nothing, with its samples, seconds per call."""
+        self.n_kept += 1
         self.kept_s += seconds
         if cause:
             self.causes.append(cause)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from statistics import median_low
-from typing import TYPE_CHECKING, Protocol
+from statistics import median
+from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.kept_chunks import KeptChunks
+from benchmarks.ruler.measure.kept_chunks import KeptChunks, Watch
+from benchmarks.ruler.measure.policy import Policy, calls_per_sample, warm_up, warming_calls
 from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_speedup
 from benchmarks.ruler.record.outcome import Stop
@@ -21,64 +21,8 @@ if TYPE_CHECKING:
 
 LAST_WARMING_CALLS = 2
 """So many of the re-warming calls come after the referee has read its clocks (docs/adr/0020)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """Sampling limits: precision, budget and sample length.
-
-    min_sample_s: a sample groups as many calls as last this long, so that the clock's grain does not matter.
-    warming_s, warming_calls: untimed calls before each sample last as long or are as many, whichever is less. Where
-    these are fewer than least_warming_calls, up to so many may last twice as long; there is one in any case.
-    half_width: the 95 % half-width of the median, as a part of it, that is precise enough, not before the group was
-    sampled for least_s.
-    budget_s: time of a point's samples and re-warming after which it is what it is; from min_rounds on what the clock
-    does besides, uncounted, is part of it. max_samples: the same as a number, so that a record stays readable.
-    min_rounds: never fewer, if the budget allows. chunk_s: how often one looks whether others disturbed the machine; a
-    disturbed chunk is measured again while repeats last at most as long as the budget itself. disturbed_share: more of
-    the time kept makes a point disturbed, unless at least half of it is calm and its median no other.
-    """
-
-    min_sample_s: float = 1e-3
-    warming_s: float = 4e-3
-    warming_calls: int = 80
-    least_warming_calls: int = 4
-    half_width: float = 0.01
-    least_s: float = 0.0
-    budget_s: float = 0.5
-    min_rounds: int = 12
-    max_samples: int = 600
-    least_warm_up_s: float = 0.025
-    warm_up_s: float = 0.2
-    settled: float = 0.05
-    chunk_s: float = 0.05
-    disturbed_share: float = 0.25
-
-    def of_visit(self, *, n_visits: int) -> Policy:
-        """Return the policy of one of `n_visits` visits, which share time and samples and are precise together."""
-        return replace(
-            self,
-            half_width=self.half_width * math.sqrt(n_visits),
-            least_s=self.least_s / n_visits,
-            budget_s=self.budget_s / n_visits,
-            max_samples=max(1, self.max_samples // n_visits),
-        )
-
-
-class Watch(Protocol):
-    """Observer of disturbances on the machine."""
-
-    def start(self) -> None:
-        """Start an observation window."""
-
-    def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
-        """Return what disturbed the machine since `start`, or None; durations_s: of each contender's samples."""
-
-    def forget(self) -> None:
-        """Forget the last window: what was measured in it is thrown away."""
-
-    def forget_disturbed(self) -> None:
-        """Forget the windows that were disturbed: what was measured in them is kept, and moved no median."""
+# So many samples in a row that are too short are no noise.
+_LAST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,44 +41,11 @@ class Sampling:
 class _ContenderState:
     call: Callable[[], object]
     calls_per_sample: int
+    is_fixed: bool = False
     warming_calls: int = 1
     spent_s: float = 0.0
     uncounted_s: float = 0.0
     samples: list[float] = field(default_factory=list)
-
-
-def warm_up(call: Callable[[], object], *, clock: Clock, policy: Policy) -> float:
-    """Call until the time of a call settles; return it, in seconds.
-
-    Blocks double until they last a sample; then two in a row must differ by at most `policy.settled`, and not
-    before `policy.least_warm_up_s`. When `policy.warm_up_s` is used up it ends after the second block in any case: with
-    no more than the middle one, since one call that was held up would leave a visit's samples single calls.
-    """
-    calls, spent, previous, found = 1, 0.0, math.inf, list[float]()
-    while True:
-        block_s = clock.wall(call, calls=calls)
-        spent += block_s
-        per_call = block_s / calls
-        found.append(per_call)
-        is_long = block_s >= policy.min_sample_s and spent >= policy.least_warm_up_s
-        if is_long and abs(per_call - previous) <= policy.settled * per_call:
-            return per_call
-        if spent >= policy.warm_up_s and len(found) > 1:
-            return min(per_call, median_low(found))
-        previous = per_call
-        if block_s < policy.min_sample_s:
-            calls *= 2
-
-
-def calls_per_sample(per_call_s: float, *, policy: Policy) -> int:
-    """Return the number of calls that makes one sample last at least `policy.min_sample_s`."""
-    return max(1, math.ceil(policy.min_sample_s / max(per_call_s, 1e-9)))
-
-
-def warming_calls(per_call_s: float, *, policy: Policy) -> int:
-    """Return the number of untimed calls that undo what the rivals' turns did to caches and predictors."""
-    held = policy.warming_s / max(per_call_s, 1e-9)
-    return max(1, min(policy.warming_calls, int(max(held, min(policy.least_warming_calls, 2 * held)))))
 
 
 def sample_group(  # noqa: PLR0913 - each is a separate instrument
@@ -167,7 +78,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
 
     n_rounds = 0
     chunks = KeptChunks()
-    start, repeats_left_s = clock.now(), policy.budget_s * len(states)
+    repeats_left_s = policy.budget_s * len(states)
     active = list(states)
     while active:
         watch.start()
@@ -177,12 +88,20 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             order = _order(active, baseline=baseline, n_round=n_rounds)
             _take_round(order, states, clock=clock, announce=announce, referee=referee)
             n_rounds += 1
-            active = _active(states, active, baseline=baseline, policy=policy, elapsed_s=clock.now() - start)
+            active = _active(
+                states, active, baseline=baseline, policy=policy, elapsed_s=chunks.kept_s + clock.now() - chunk_start
+            )
         taken = {name: each.samples[kept[name][-1] :] for name, each in states.items()}
         lasted = {name: [s * states[name].calls_per_sample for s in samples] for name, samples in taken.items()}
         reason = watch.disturbance(lasted)
         chunk_s = clock.now() - chunk_start
-        if reason and repeats_left_s >= chunk_s:
+        recounted = _recounted(states, policy=policy)
+        if recounted and repeats_left_s >= chunks.kept_s + chunk_s:
+            for _ in range(chunks.n_kept + 1):
+                watch.forget()
+            repeats_left_s -= chunks.kept_s + chunk_s
+            states, n_rounds, active, chunks = recounted, 0, list(recounted), KeptChunks()
+        elif reason and repeats_left_s >= chunk_s:
             watch.forget()
             repeats_left_s -= chunk_s
             n_rounds, active = n_rounds_before, [name for name in active_before if name in states]
@@ -212,13 +131,31 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
 
 def _warmed_up(call: Callable[[], object], fixed: int | None, *, clock: Clock, policy: Policy) -> _ContenderState:
     if fixed:
-        return _ContenderState(call=call, calls_per_sample=fixed)
-    per_call_s = warm_up(call, clock=clock, policy=policy)
+        return _ContenderState(call=call, calls_per_sample=fixed, is_fixed=True)
+    return _counted(call, warm_up(call, clock=clock, policy=policy), policy=policy)
+
+
+def _counted(call: Callable[[], object], per_call_s: float, *, policy: Policy) -> _ContenderState:
     return _ContenderState(
         call=call,
         calls_per_sample=calls_per_sample(per_call_s, policy=policy),
         warming_calls=warming_calls(per_call_s, policy=policy),
     )
+
+
+def _recounted(states: Mapping[str, _ContenderState], *, policy: Policy) -> dict[str, _ContenderState] | None:
+    """Return all contenders without samples, if the last ones of some are far shorter than a sample is to last.
+
+    Then warm-up found that one slower than it is: it was held up, or got faster later. Its calls are counted anew.
+    """
+    last = {name: state.samples[-_LAST:] for name, state in states.items() if not state.is_fixed}
+    short = {
+        name: _counted(states[name].call, median(samples), policy=policy)
+        for name, samples in last.items()
+        if len(samples) == _LAST and max(samples) * states[name].calls_per_sample < policy.short * policy.min_sample_s
+    }
+    anew = {name: replace(each, spent_s=0.0, uncounted_s=0.0, samples=[]) for name, each in states.items()}
+    return anew | short if short else None
 
 
 def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.attempt import state_from_error
-from benchmarks.ruler.measure.device_faults import is_device_fault
+from benchmarks.ruler.measure.attempt import is_device_fault, state_from_error
 from benchmarks.ruler.record.outcome import State
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.timing import calls_per_sample, warming_calls
+from benchmarks.ruler.measure.policy import calls_per_sample, warming_calls
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Pass
@@ -16,7 +16,7 @@ from benchmarks.ruler.worker.policies import FLUSHED_CACHES, fixed_calls, policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from benchmarks.ruler.measure.timing import Policy
+    from benchmarks.ruler.measure.policy import Policy
     from benchmarks.ruler.plan.points import Contender, Group, Shape
     from benchmarks.ruler.plan.roofline import Ceilings
     from benchmarks.ruler.sweep.sweep_plan import Plan, Sweep

@@ -16,8 +16,8 @@ from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_bloc
 from benchmarks.ruler.measure.conditions import fixed_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
+from benchmarks.ruler.measure.policy import Policy as SamplingPolicy
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind, Weights
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import build_fused
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from benchmarks.ruler.measure.clock import Clock
-    from benchmarks.ruler.measure.timing import Watch
+    from benchmarks.ruler.measure.kept_chunks import Watch
     from benchmarks.ruler.providers.workload import Workload
 
 _BUDGET_S = 0.25

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.measure.device_faults import is_device_fault
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.attempt import is_device_fault
+from benchmarks.ruler.measure.policy import Policy
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.providers.workload import error_rel, tolerance, workload
 from benchmarks.ruler.tuning.cells import Measured
 from fused_mlp.vocabulary import NumberFormat

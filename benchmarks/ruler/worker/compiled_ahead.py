@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.measure.device_faults import is_device_fault
+from benchmarks.ruler.measure.attempt import is_device_fault
 from benchmarks.ruler.plan.points import Pass
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers

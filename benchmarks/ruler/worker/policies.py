@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.ruler.measure.timing import Policy
+from benchmarks.ruler.measure.policy import Policy
 from benchmarks.ruler.plan.points import CachePolicy, DeviceKind
 
 LEAST_SAMPLE_ON_CUDA_S = 2e-3

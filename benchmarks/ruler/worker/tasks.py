@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler.measure.allocator import faults_per_call
-from benchmarks.ruler.measure.attempt import attempt, state_from_error
+from benchmarks.ruler.measure.attempt import attempt, is_device_fault, state_from_error
 from benchmarks.ruler.measure.best_rates import MachineDisturbed
 from benchmarks.ruler.measure.ceilings import measure_ceilings
 from benchmarks.ruler.measure.clock import (
@@ -22,13 +22,12 @@ from benchmarks.ruler.measure.clock import (
     cache_flush,
 )
 from benchmarks.ruler.measure.conditions import varying_conditions
-from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.probe import Probe, usual_best_s
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
-from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
+from benchmarks.ruler.measure.timing import Sampling, sample_group
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from benchmarks.ruler.measure.kept_chunks import Watch
+    from benchmarks.ruler.measure.policy import Policy
     from benchmarks.ruler.worker.current_contender import CurrentContender
 
 

@@ -16,9 +16,10 @@ from benchmarks.ruler.checks import re_warming, self_check
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.re_warming import LEAST_TURNS, GoingOn, Row, line_of, summary
 from benchmarks.ruler.measure.clock import Timed
+from benchmarks.ruler.measure.policy import Policy
 from benchmarks.ruler.measure.referee import Implausible, NoReferee
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.plan.settings import ROOT
 from benchmarks.ruler.providers import registry
 from benchmarks.ruler.referee.tampering import Instrument

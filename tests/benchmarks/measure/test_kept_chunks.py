@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from benchmarks.ruler.measure.kept_chunks import LEAST_CALM_SAMPLES, KeptChunks
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.policy import Policy
+from benchmarks.ruler.measure.timing import sample_group
 from tests.benchmarks.measure.turned_clock import Disturbed, FakeClock, Op
 
 CALM, BUSY = [1.0] * 6, [1.3] * 6

@@ -7,12 +7,9 @@ import random
 import pytest
 
 from benchmarks.ruler.measure.clock import ColdClock
+from benchmarks.ruler.measure.policy import Policy, warming_calls
 from benchmarks.ruler.measure.statistics import paired_ratios, paired_speedup
-from benchmarks.ruler.measure.timing import (
-    Policy,
-    sample_group,
-    warming_calls,
-)
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.record.outcome import Stop
 from tests.benchmarks.measure.turned_clock import CalmWatch, Disturbed, FakeClock, Op
 

@@ -4,14 +4,10 @@ import itertools
 
 import pytest
 
+from benchmarks.ruler.measure.policy import Policy, calls_per_sample, warm_up
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import (
-    Policy,
-    calls_per_sample,
-    sample_group,
-    warm_up,
-)
+from benchmarks.ruler.measure.timing import sample_group
 from benchmarks.ruler.record.outcome import Stop
 from tests.benchmarks.measure.turned_clock import CalmWatch, Disturbed, FakeClock, Op, noisy
 
@@ -54,6 +50,41 @@ def test_one_call_that_is_held_up_for_longer_than_warm_up_makes_no_lone_calls_of
     per_call_s = warm_up(held_up, clock=clock, policy=Policy())
     assert per_call_s == pytest.approx(60e-6)
     assert calls_per_sample(per_call_s, policy=Policy()) == 17
+
+
+@pytest.mark.parametrize(
+    "slow_s", [[0.25, 5e-4], [0.25, 2e-3], [25e-3] * 16, [1e-4] * 300], ids=["stall", "cold", "tuned", "slow machine"]
+)
+def test_calls_that_get_faster_after_warm_up_are_counted_anew(clock, slow_s):
+    calls = {"eager": Op(clock, "eager", 2e-5), "late": Op(clock, "late", *slow_s, 2e-5)}
+    watch = Disturbed([])
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(max_samples=200), watch=watch)
+    assert watch.n_forgotten >= 1
+    for sampling in found.values():
+        assert set(sampling.samples_s) == {2e-5}
+        assert 0.98e-3 <= sampling.calls_per_sample * 2e-5 < 1.1e-3
+    assert len(found["eager"].samples_s) == len(found["late"].samples_s)
+    assert found["late"].speedup.median == 1
+
+
+def test_calls_are_counted_anew_only_while_there_is_time_for_it_and_never_where_their_number_is_given(clock):
+    def late():
+        return {"late": Op(clock, "late", *[2e-2] * 16, 2e-5)}
+
+    options = {"baseline": "eager", "clock": clock, "watch": Disturbed([])}
+    assert sample_group(late(), policy=Policy(budget_s=0.1), **options)["late"].calls_per_sample == 1
+    assert sample_group(late(), policy=Policy(), n_calls={"late": 2}, **options)["late"].calls_per_sample == 2
+
+
+def test_time_of_which_nothing_is_kept_makes_no_point_precise(clock):
+    policy = Policy(least_s=0.3, warm_up_s=0.0, budget_s=1.0)
+    watch = Disturbed(["a burst"] * 5)
+    call = Op(clock, "eager", 1e-3)
+    sampling = sample_group({"eager": call}, baseline="eager", clock=clock, policy=policy, watch=watch)["eager"]
+    assert watch.n_forgotten == 5
+    assert sampling.stop is Stop.PRECISION
+    # A turn of a call of a millisecond has four that re-warm.
+    assert 5e-3 * len(sampling.samples_s) >= 0.3 - 5e-3
 
 
 def test_a_steady_call_stops_with_precision_and_a_wild_one_with_its_budget(clock):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks.ruler.measure.clock import Timed
-from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
+from benchmarks.ruler.measure.policy import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import command as tuning_command
 from benchmarks.ruler.tuning.candidates import Candidate, Machine

@@ -10,7 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
+from benchmarks.ruler.measure.policy import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import candidates
 from benchmarks.ruler.tuning import command as tuning_command

@@ -8,7 +8,7 @@ import torch
 
 import fused_mlp
 from benchmarks.ruler.measure.clock import Timed
-from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
+from benchmarks.ruler.measure.policy import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import cell_timing as tuning
 from benchmarks.ruler.tuning.candidates import Machine, candidates

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.ruler.measure.device_faults import is_device_fault
+from benchmarks.ruler.measure.attempt import is_device_fault
 
 
 @pytest.mark.parametrize(
