@@ -62,7 +62,7 @@ def test_a_name_that_was_deleted_is_put_back(instrument):
 def test_other_code_in_the_same_function_is_seen(instrument):
     honest = timing.warm_up.__code__
     timing.warm_up.__code__ = (lambda *_, **__: 1.0).__code__
-    assert instrument.repaired() == "it replaced benchmarks.ruler.measure.timing.warm_up"
+    assert instrument.repaired() == "it replaced benchmarks.ruler.measure.policy.warm_up"
     assert timing.warm_up.__code__ is honest
 
 
