@@ -23,6 +23,7 @@ from benchmarks.ruler.providers.compiled import (
     build_max_autotune_no_cudagraphs,
     build_max_autotune_tma,
 )
+from benchmarks.ruler.providers.compiler_settings import made_when_loaded
 from benchmarks.ruler.providers.fused import build_fused, build_fused_captured, build_fused_hoisted
 from benchmarks.ruler.providers.peers import (
     build_addmm_activation,
@@ -129,9 +130,11 @@ def _why_unknown(contender: Contender) -> str:
 
 def _foreign_builder(name: str, module: Path | None) -> Builder | None:
     for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
-        builder: Builder = point.load()
+        with made_when_loaded(point.module.partition(".")[0]):
+            builder: Builder = point.load()
         return builder
     if module and name in names_in_module(module):
-        builders: dict[str, Builder] = runpy.run_path(str(module))["PROVIDERS"]
+        with made_when_loaded(str(module)):
+            builders: dict[str, Builder] = runpy.run_path(str(module))["PROVIDERS"]
         return builders[name]
     return None

@@ -25,6 +25,7 @@ _OURS = (
     *("benchmarks.ruler.measure.attempt", "benchmarks.ruler.measure.clock", "benchmarks.ruler.measure.timing"),
     *("benchmarks.ruler.measure.disturbances", "benchmarks.ruler.measure.probe", "benchmarks.ruler.measure.statistics"),
     "benchmarks.ruler.referee.",
+    "benchmarks.ruler.providers.compiler_settings",
     "benchmarks.ruler.providers.workload",
     "benchmarks.ruler.worker.tasks",
 )

@@ -14,13 +14,7 @@ from benchmarks.ruler.measure.allocator import faults_per_call
 from benchmarks.ruler.measure.attempt import attempt, is_device_fault, state_from_error
 from benchmarks.ruler.measure.best_rates import MachineDisturbed
 from benchmarks.ruler.measure.ceilings import measure_ceilings
-from benchmarks.ruler.measure.clock import (
-    Clock,
-    ColdClock,
-    CpuClock,
-    CudaClock,
-    cache_flush,
-)
+from benchmarks.ruler.measure.clock import Clock, ColdClock, CpuClock, CudaClock, cache_flush
 from benchmarks.ruler.measure.conditions import varying_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
@@ -32,6 +26,7 @@ from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
 from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.compiler_settings import CompilerSettings
 from benchmarks.ruler.providers.workload import Workload, padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
@@ -74,11 +69,13 @@ class Worker:
         self._accounted_s = 0.0
         # Before the first provider is loaded.
         self._instrument = Instrument()
+        self._compiler_settings = CompilerSettings()
         self._has_profiled = False
 
     def answer(self, request: Request) -> None:
         """Perform one request; the last message is `done`, with the conditions of the measurement."""
         start, self._accounted_s, self._load = time.perf_counter(), 0.0, {}
+        self._compiler_settings.restore()
         for contender, outcome in self._outcomes(request):
             self._send({"event": "outcome", "contender": str(contender), "outcome": json_from_value(outcome)})
         conditions = varying_conditions(self._device) | self._load
@@ -183,7 +180,7 @@ class Worker:
         for name, sampling in samplings.items():
             candidate = candidates[name]
             measured = with_sampling(candidate.outcome, sampling)
-            self._current.set(request.contenders.index(candidate.contender))
+            self._take_turn(request, candidate.contender)
             with self._accounted(), _mode(request.shape):
                 measured = replace(measured, minor_faults_per_call=faults_per_call(candidate.call))
                 if self._device.type == "cuda":
@@ -202,7 +199,6 @@ class Worker:
     def _sample(
         self, request: Request, candidates: dict[str, Candidate], watch: Watch, referee: GroupReferee
     ) -> dict[str, Sampling]:
-        indices = {str(contender): index for index, contender in enumerate(request.contenders)}
         n_calls = fixed_calls(request.shape.cache)
         gc.disable()
         self._instrument.note_settings()
@@ -215,7 +211,7 @@ class Worker:
                     policy=self.policy(request),
                     watch=watch,
                     referee=referee,
-                    announce=lambda name: self._current.set(indices[name]),
+                    announce=lambda name: self._take_turn(request, candidates[name].contender),
                     n_calls=dict.fromkeys(candidates, n_calls) if n_calls else None,
                 )
         finally:
@@ -245,23 +241,29 @@ class Worker:
     def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
         self._has_profiled = True
         load = workload(request.shape, device=self._device)
-        with _mode(request.shape), kernels_that_announce_themselves():
+        with _mode(request.shape):
             reference = load.reference()
             for contender in self._built_anew(request):
-                outcome, call = attempt(contender, load, reference, module=self._provider_module)
-                if call is None:
-                    yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
-                    continue
-                trace = trace_path(request.traces, contender) if request.traces else None
-                try:
-                    with generated_kernels_announced():
-                        profiled = profile_call(call, device=self._device, trace=trace)
-                except Exception as error:  # whatever a provider raises is its point's state
-                    if is_device_fault(error):
-                        raise
-                    state, reason = state_from_error(error)
-                    profiled = ProfileOutcome(state=state, reason=reason)
+                # Inside, so that it is set after the process's settings were put back.
+                with kernels_that_announce_themselves():
+                    profiled = self._profiled(request, contender, load, reference)
                 yield contender, profiled
+
+    def _profiled(
+        self, request: Request, contender: Contender, load: Workload, reference: tuple[torch.Tensor, ...]
+    ) -> ProfileOutcome:
+        outcome, call = attempt(contender, load, reference, module=self._provider_module)
+        if call is None:
+            return ProfileOutcome(state=outcome.state, reason=outcome.reason)
+        trace = trace_path(request.traces, contender) if request.traces else None
+        try:
+            with generated_kernels_announced():
+                return profile_call(call, device=self._device, trace=trace)
+        except Exception as error:  # whatever a provider raises is its point's state
+            if is_device_fault(error):
+                raise
+            state, reason = state_from_error(error)
+            return ProfileOutcome(state=state, reason=reason)
 
     def _check(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
         load = padded_with_nan(workload(request.shape, device=self._device))
@@ -276,7 +278,12 @@ class Worker:
             torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
         for index, contender in enumerate(request.contenders):
             self._current.set(index)
-            yield contender
+            with self._compiler_settings.built_by(str(contender)):
+                yield contender
+
+    def _take_turn(self, request: Request, contender: Contender) -> None:
+        self._current.set(request.contenders.index(contender))
+        self._compiler_settings.take_turn(str(contender))
 
     def _clock(self, shape: Shape) -> Clock:
         on_gpu = self._device.type == "cuda"
