@@ -6,6 +6,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,13 +50,12 @@ class CompilerSettings:
     @contextmanager
     def built_by(self, user: str) -> Iterator[None]:
         """Put the user's settings in force; learn those that it makes meanwhile, and put the process's back."""
-        self.restore()
+        self._note()
         self.take_turn(user)
         try:
             yield
         finally:
-            self._own[user] = self._made()
-            self.restore()
+            self._own[user] = self._put_back()
 
     def take_turn(self, user: str) -> None:
         """Put in force what `user` set when it was built, in place of what the user before it did."""
@@ -68,16 +68,19 @@ class CompilerSettings:
     def restore(self) -> None:
         """Put back the process's settings: those found at the first time, of each module once it is imported."""
         self._note()
-        _write({key: self._value_before(key) for key in self._made()})
+        self._put_back()
+
+    def _put_back(self) -> _Settings:
+        """Put back what was set since; return it."""
+        made = {key: value for key, value in _read(self._before).items() if value != self._before[key]}
+        _write({key: self._value_before(key) for key in made})
         self._in_force = {}
+        return made
 
     def _note(self) -> None:
         known = {module for module, _ in self._before}
         read = _read(_names(known))
         self._before |= {key: _kept(value) for key, value in read.items()}
-
-    def _made(self) -> _Settings:
-        return {key: value for key, value in _read(self._before).items() if value != self._before[key]}
 
     def _value_before(self, key: tuple[str, str]) -> object:
         return _kept(self._before[key])
@@ -85,13 +88,19 @@ class CompilerSettings:
 
 def _names(known: set[str]) -> list[tuple[str, str]]:
     """Return all settings of modules that are imported, but not `known`."""
-    modules = {name: sys.modules[name] for name in _CONFIGS if name in sys.modules and name not in known}
-    names = [(name, setting) for name, module in modules.items() for setting in module.get_config_copy()]
+    modules = [name for name in _CONFIGS if name in sys.modules and name not in known]
+    names = [(module, name) for module in modules for name in _names_in(module)]
     return [*names, _STANCE] if _STANCE[0] in sys.modules and _STANCE[0] not in known else names
 
 
+@cache
+def _names_in(module: str) -> tuple[str, ...]:
+    # Once, before somebody puts there what cannot be copied.
+    return tuple(sys.modules[module].get_config_copy())
+
+
 def _read(keys: Mapping[tuple[str, str], object] | list[tuple[str, str]]) -> _Settings:
-    # Not by their copy of all: what somebody put there, as a pass of its own, need not be copyable.
+    # One by one, for the same reason: a pass of somebody's own need not be copyable.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of settings that are to be removed
         return {(module, name): getattr(sys.modules[module], name) for module, name in keys}

@@ -12,7 +12,7 @@ from torch._inductor import config as inductor
 
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.providers import registry as providers
-from benchmarks.ruler.providers.compiler_settings import CompilerSettings
+from benchmarks.ruler.providers.compiler_settings import CompilerSettings, made_when_loaded
 from benchmarks.ruler.providers.workload import workload
 
 CPU = torch.device("cpu")
@@ -91,6 +91,8 @@ def test_a_list_that_grew_in_place_and_what_cannot_be_copied_are_put_back(settin
         inductor._fuse_ddp_communication_passes.append("theirs")
         inductor.post_grad_custom_post_pass = threading.Lock()
     assert (inductor._fuse_ddp_communication_passes, inductor.post_grad_custom_post_pass) == (before, None)
+    with settings.built_by("theirs"), made_when_loaded("their file"):
+        assert inductor._fuse_ddp_communication_passes == [*before, "theirs"]
 
 
 def test_nobody_is_warned_of_settings_that_nobody_made(settings):
