@@ -13,7 +13,7 @@ from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.worker.protocol import Request, Task
 from benchmarks.ruler.worker.tasks import Worker
-from tests.benchmarks import cheating_providers
+from tests.benchmarks import cheating_providers, honest_providers
 
 REASONS = {
     "remembers-pointer": "the output is off",
@@ -102,12 +102,12 @@ def one_thread():
 def outcomes_of(one_thread):
     """Times the contenders in a worker of this process."""
 
-    def timed(shape, *providers, budget_s=0.05):
+    def timed(shape, *providers, budget_s=0.05, module=cheating_providers):
         sent = []
         worker = Worker(
             device=torch.device("cpu"),
             current=NoOne(),
-            provider_module=Path(cheating_providers.__file__),
+            provider_module=Path(module.__file__),
             send=sent.append,
         )
         contenders = tuple(Contender(provider=name) for name in providers)
@@ -151,3 +151,10 @@ def test_no_honest_provider_is_wrong(outcomes_of, small, operation, pass_):
     activation = "silu" if operation is Operation.GATED_MLP else "gelu"
     found = outcomes_of(replace(small, operation=operation, pass_=pass_, activation=activation), *honest)
     assert {name: outcome["reason"] for name, outcome in found.items()} == dict.fromkeys(honest)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("honest", honest_providers.PROVIDERS)
+def test_an_unusual_provider_is_not_wrong_for_that(outcomes_of, small, honest):
+    found = outcomes_of(small, "eager", honest, module=honest_providers)
+    assert {name: outcome["reason"] for name, outcome in found.items()} == {"eager": None, honest: None}
