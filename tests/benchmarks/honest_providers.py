@@ -30,6 +30,11 @@ def padded(load):
     return function
 
 
+def vectorized(load):
+    weights = list(load.module.parameters())
+    return torch.vmap(lambda row: _mlp(row[None], weights)[0])
+
+
 def called_with_weights(load):
     weights = dict(load.module.named_parameters())
     return lambda x: torch.func.functional_call(load.module, weights, (x,))
@@ -61,6 +66,7 @@ def compiled(load):
 PROVIDERS = {
     "from-a-slab": from_a_slab,
     "padded": padded,
+    "vectorized": vectorized,
     "called-with-weights": called_with_weights,
     "marking": marking,
     "traced": traced,
