@@ -81,6 +81,10 @@ REASONS = {
     "monitored-rivals": f"it changed what sys.{'monitoring' if hasattr(sys, 'monitoring') else 'settrace'} sets",
     "skipped-after-rivals": "calls in a row, the output is off",
     "computed-after-rivals": "it keeps results",
+    "compiled-in-place": "it changed the eager module: module.compile() compiles it for everybody",
+    "slow-compiled-call": "it changed the eager module",
+    "slow-parameters": "it changed the eager module: _parameters",
+    "other-gradients": "it changed whether the weights or the input that all share require gradients",
 }
 WATCHES_THE_CLOCK = {"skipped-after-rivals", "computed-after-rivals"}
 
@@ -151,6 +155,13 @@ def test_no_honest_provider_is_wrong(outcomes_of, small, operation, pass_):
     activation = "silu" if operation is Operation.GATED_MLP else "gelu"
     found = outcomes_of(replace(small, operation=operation, pass_=pass_, activation=activation), *honest)
     assert {name: outcome["reason"] for name, outcome in found.items()} == dict.fromkeys(honest)
+
+
+def test_who_takes_the_weights_gradients_away_leaves_its_rivals_theirs(outcomes_of, small):
+    backward = replace(small, pass_=Pass.FORWARD_BACKWARD)
+    found = outcomes_of(backward, "eager", "other-gradients", "fused-pure")
+    assert [found[name]["state"] for name in ("eager", "fused-pure")] == [State.OK] * 2
+    assert REASONS["other-gradients"] in found["other-gradients"]["reason"]
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
