@@ -27,6 +27,7 @@ from tests.benchmarks.deferring_providers import (
 from tests.benchmarks.harmful_providers import (
     another_layout,
     collected,
+    compiled_in_place,
     hooked_baseline,
     lenient_check,
     mixed_precision,
@@ -34,6 +35,7 @@ from tests.benchmarks.harmful_providers import (
     more_threads,
     other_activation,
     other_code,
+    other_gradients,
     pinned,
     profiled_rivals,
     replaced_parameter,
@@ -42,7 +44,9 @@ from tests.benchmarks.harmful_providers import (
     slow_activation,
     slow_class,
     slow_clock,
+    slow_compiled_call,
     slow_dispatcher,
+    slow_parameters,
     slow_table,
 )
 from tests.benchmarks.meddling_providers import (
@@ -281,4 +285,8 @@ PROVIDERS = {
     "monitored-rivals": monitored_rivals,
     "skipped-after-rivals": skipped_after_rivals,
     "computed-after-rivals": computed_after_rivals,
+    "compiled-in-place": compiled_in_place,
+    "slow-compiled-call": slow_compiled_call,
+    "slow-parameters": slow_parameters,
+    "other-gradients": other_gradients,
 }

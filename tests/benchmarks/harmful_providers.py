@@ -164,6 +164,48 @@ def mixed_precision(load):
     return load.module
 
 
+def compiled_in_place(load):
+    """Documented, and compiles the baseline for everybody."""
+    load.module.compile(backend="eager")
+    return load.module
+
+
+def slow_compiled_call(load):
+    """Makes the baseline's call slower where a module keeps what `compile` made of it."""
+    honest = load.module._call_impl
+
+    def slow(*args, **kwargs):
+        time.sleep(1e-4)
+        return honest(*args, **kwargs)
+
+    load.module._compiled_call_impl = slow
+    return honest
+
+
+def slow_parameters(load):
+    """Makes every look-up of a parameter slower; the parameters are the same."""
+
+    class Slow(dict):
+        def __getitem__(self, name):
+            time.sleep(1e-4)
+            return super().__getitem__(name)
+
+    up, down = load.module.up, load.module.down
+    weights = [up.weight, up.bias, down.weight, down.bias]
+    for layer in (up, down):
+        layer.__dict__["_parameters"] = Slow(layer._parameters)
+    up_weight, up_bias, down_weight, down_bias = weights
+    return lambda x: functional.linear(
+        functional.gelu(functional.linear(x, up_weight, up_bias)), down_weight, down_bias
+    )
+
+
+def other_gradients(load):
+    """Leaves its rivals without gradients where they are asked for them, or has them record a graph."""
+    load.module.requires_grad_(not load.x.requires_grad)
+    return load.module
+
+
 def several_settings(load):
     """What is put back of it must not be only the first, or the next contender is taken for the other."""
     torch.set_grad_enabled(not torch.is_grad_enabled())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from benchmarks.ruler.referee.gradients import RequiredGradients
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -109,9 +111,9 @@ class Rotation:
         return "it wrote to its input"
 
     def repaired(self) -> str | None:
-        """Give the inputs back their class and memory; return that someone had changed them, in words, or None."""
+        """Give the inputs back what is not their contents; return that someone had changed it, in words, or None."""
         changed = [ring.repaired() for ring in (self._x, self._grad) if ring is not None]
-        return "it changed an input's class or memory" if any(changed) else None
+        return next(filter(None, changed), None)
 
     def _item(self, x: torch.Tensor, grad_output: torch.Tensor | None) -> Any:  # noqa: ANN401 - what `call` unpacks
         if grad_output is None:
@@ -147,6 +149,7 @@ class _Ring:
         self.inputs = [self._input(index, like) for index in range(n_inputs)]
         self._taken = [each.data for each in self.inputs]
         self._as_taken = self._as_they_are()
+        self._gradients = RequiredGradients(self.inputs)
 
     def refill(self, order: list[int], rng: random.Random) -> None:
         """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
@@ -177,14 +180,15 @@ class _Ring:
         """Return whether input `index` still holds what it was filled with."""
         return all(torch.equal(piece, values) for piece, values in self._pieces(index))
 
-    def repaired(self) -> bool:
-        """Give every input its class and memory back; return whether one differed."""
+    def repaired(self) -> str | None:
+        """Give every input its class and memory back, and whether it requires gradients; return what differed."""
+        requires_otherwise = self._gradients.repaired()
         if self._as_they_are() == self._as_taken:
-            return False
+            return "it changed whether an input requires gradients" if requires_otherwise else None
         for each, memory in zip(self.inputs, self._taken, strict=True):
             each.__class__ = torch.Tensor
             each.data = memory
-        return True
+        return "it changed an input's class or memory"
 
     def _as_they_are(self) -> list[tuple[type, int, torch.Size, tuple[int, ...]]]:
         return [(type(each), each.data_ptr(), each.shape, each.stride()) for each in self.inputs]

@@ -84,6 +84,7 @@ class Instrument:
     """What was taken: functions, classes and modules that measuring goes through, and settings of the process."""
 
     def __init__(self) -> None:
+        _register_what_vmap_does()
         taken = [(where, owner, name) for where, owner, names in _owners() for name in names]
         # One that is not there is inherited; to replace it is to put it there.
         self._absent = [each for each in taken if each[2] not in _space(each[1])]
@@ -129,9 +130,7 @@ class Instrument:
         """Take back what was registered for PyTorch's own operators, unless it only says how results are laid out."""
         if len(_overrides()) == self._n_overrides:
             return None
-        new = {
-            each for each in _overrides() - self._overrides if each.startswith("aten/") and not each.endswith("/Meta")
-        }
+        new = set(filter(_is_harmful, _overrides() - self._overrides))
         if new:
             for each in gc.get_objects():
                 if issubclass(type(each), torch.library.Library) and not new.isdisjoint(each._op_impls):  # noqa: SLF001 - it tells no other way
@@ -179,6 +178,13 @@ def _space(owner: object) -> dict[str, Any]:
 def _overrides() -> set[str]:
     """Return what Python code has registered for operators, as "namespace/operator/device"."""
     return torch.library._impls  # noqa: SLF001 - torch's own account of it
+
+
+def _register_what_vmap_does() -> None:
+    """Have PyTorch register now what it does at the first vmap, so that nobody is blamed for it."""
+    vmap: Any = torch._functorch.vmap  # noqa: SLF001 - no public way
+    if load := getattr(vmap, "lazy_load_decompositions", None):
+        load()
 
 
 def _is_harmful(override: str) -> bool:

@@ -12,6 +12,8 @@ from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.work import flop
 from benchmarks.ruler.providers.workload import error_rel, exact_results, module_of, tolerance, why_wrong, workload
 from benchmarks.ruler.referee.fingerprint import Fingerprint
+from benchmarks.ruler.referee.gradients import RequiredGradients
+from benchmarks.ruler.referee.shared_modules import SharedModules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +30,6 @@ _HIDDEN_DIMS: dict[Operation, tuple[int | None, ...]] = {
     Operation.MLP: (0, 0, 1, None),
     Operation.GATED_MLP: (0, 0, 1),
 }
-_PARTS = ("_parameters", "_buffers", "_modules")
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class Verification:
@@ -47,9 +47,10 @@ class Verification:
             self._shared = [*load.module.parameters(), *self._inputs]
             self._memory = [each.data for each in self._shared]
             self._classes = [type(each) for each in self._shared]
+            self._gradients = RequiredGradients(self._shared)
             self._layouts = self._layouts_now()
             self._versions = self._versions_now()
-            self._modules = [_TakenModule(module) for module in load.module.modules()]
+            self._modules = SharedModules(load.module)
             n_bytes = 8 * sum(weight.numel() for weight in self._weights)
             self._exact = load.exact_module() if n_bytes <= _KEPT_BYTES else None
 
@@ -89,7 +90,7 @@ class Verification:
 
         Not thoroughly: of the weights only the tensors' versions are looked at, which a provider can get round.
         """
-        said = [each for module in self._modules if (each := module.repaired())]
+        said = [each] if (each := self._modules.repaired()) else []
         if [type(each) for each in self._shared] != self._classes:
             for tensor, its_class in zip(self._shared, self._classes, strict=True):
                 tensor.__class__ = its_class
@@ -98,6 +99,8 @@ class Verification:
             for tensor in self._shared:
                 tensor._backward_hooks = None  # noqa: SLF001 - the same
             said.append("it hooked into the gradients of what all share")
+        if self._gradients.repaired():
+            said.append("it changed whether the weights or the input that all share require gradients")
         if self._layouts_now() != self._layouts:
             for tensor, memory in zip(self._shared, self._memory, strict=True):
                 tensor.data = memory
@@ -174,41 +177,6 @@ class Verification:
             for parameter, weight in zip(exact.parameters(), self._weights, strict=True):
                 parameter.copy_(weight)
         return exact
-
-
-class _TakenModule:
-    """Module that all share, as it was: its class, its parts, and what else its forward looks up."""
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        self._module = module
-        self._class = type(module)
-        self._parts = {name: dict(vars(module)[name]) for name in _PARTS}
-        # Whether it trains changes nothing here, and exporters set it.
-        self._values = {
-            name: value for name, value in vars(module).items() if not name.startswith("_") and name != "training"
-        }
-
-    def repaired(self) -> str | None:
-        """Put back what was changed; return what it was, in words, or None."""
-        space, said = vars(self._module), []
-        if "forward" in space or any(map(space.__getitem__, _HOOKS)):
-            space.pop("forward", None)
-            for name in _HOOKS:
-                space[name].clear()
-            said.append("it hooked into the eager module's call")
-        if type(self._module) is not self._class:
-            self._module.__class__ = self._class
-            said.append("it changed the eager module: its class")
-        for name, parts in self._parts.items():
-            if list(map(id, space[name].values())) != list(map(id, parts.values())):
-                space[name].clear()
-                space[name].update(parts)
-                said.append(f"it changed the eager module: {name.strip('_')}")
-        for name, value in self._values.items():
-            if space.get(name) is not value:
-                space[name] = value
-                said.append(f"it changed the eager module: {name}")
-        return said[0] if said else None
 
 
 def snapshot(output: object) -> object:

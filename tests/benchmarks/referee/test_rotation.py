@@ -174,3 +174,24 @@ def test_torch_compile_takes_rotating_inputs_without_compiling_again(shape):
         for _ in range(5):
             sample(rotation, call, calls=16)
     assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("pass_", Pass)
+def test_an_input_requires_gradients_again_if_it_did(shape, pass_):
+    rotation = Rotation(workload(replace(shape, pass_=pass_), device=CPU))
+    trains = pass_ is Pass.FORWARD_BACKWARD
+    given = []
+
+    def function(x):
+        given.append(x.requires_grad_(not trains))
+        raise StopIteration
+
+    call = rotation.call(function)
+    rotation.prepare(2)
+    assert rotation.repaired() is None
+    rotation.start()
+    with pytest.raises(StopIteration):
+        call()
+    assert rotation.repaired() == "it changed whether an input requires gradients"
+    assert given[0].requires_grad is trains
+    assert rotation.repaired() is None

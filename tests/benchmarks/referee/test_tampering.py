@@ -2,6 +2,8 @@
 
 import builtins
 import os
+import subprocess
+import sys
 import time
 import warnings
 
@@ -12,6 +14,7 @@ from torch.nn import functional
 
 from benchmarks.ruler.measure import clock, timing
 from benchmarks.ruler.referee.tampering import Instrument
+from benchmarks.ruler.worker.process import python_path
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +139,20 @@ def test_an_override_of_an_operator_ends_and_what_only_describes_one_stays(instr
         assert torch.ones(1).relu().item() == 1
         assert instrument.repaired() is None
     assert instrument.repaired() is None
+
+
+def test_what_torch_registers_at_the_first_vmap_is_nobodys_override():
+    """In a process of its own, whose first it is."""
+    script = """
+import torch
+from benchmarks.ruler.referee.tampering import Instrument
+instrument = Instrument()
+torch.vmap(lambda row: row * 2)(torch.ones(2, 3))
+assert (found := instrument.repaired()) is None, found
+"""
+    environment = {"PYTHONPATH": python_path(), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_cores_that_are_taken_from_everybody_are_no_contenders_doing(instrument, monkeypatch):

@@ -130,3 +130,26 @@ def test_hooks_on_gradients_of_what_all_share_are_found_and_taken_off(shape):
         assert "hooked into the gradients" in verification.sabotage(thoroughly=False)
         assert verification.sabotage(thoroughly=True) is None
         assert not each._backward_hooks
+
+
+@pytest.mark.parametrize("pass_", Pass)
+def test_what_requires_gradients_is_what_did(shape, pass_):
+    load = workload(replace(shape, pass_=pass_), device=CPU)
+    verification = Verification(load)
+    trains = pass_ is Pass.FORWARD_BACKWARD
+    for each in (*load.module.parameters(), load.x):
+        each.requires_grad_(not trains)
+        assert "require gradients" in verification.sabotage(thoroughly=False)
+        assert each.requires_grad is trains
+        assert verification.sabotage(thoroughly=True) is None
+
+
+def test_weights_that_were_computed_in_a_graph_are_leaves_again(shape):
+    load = workload(replace(shape, pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    verification = Verification(load)
+    weight = next(load.module.parameters())
+    weight.requires_grad_(requires_grad=False)
+    weight.mul_(torch.ones(1, requires_grad=True))
+    assert "require gradients" in verification.sabotage(thoroughly=False)
+    assert (weight.is_leaf, weight.requires_grad) == (True, True)
+    assert verification.sabotage(thoroughly=True) is None
