@@ -15,7 +15,7 @@ from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.sweep.usual_spreads import usual_of
+from benchmarks.ruler.sweep.usual_spreads import usual_beside
 from benchmarks.ruler.sweep.visits import valued, visits_samples
 from benchmarks.ruler.worker.protocol import Task
 
@@ -180,10 +180,10 @@ def held(points: Mapping[tuple[Shape, Contender], TimingOutcome]) -> Iterator[He
     n_visits = min((len(outcome.visits) for outcome in points.values()), default=0)
     for first in range(n_visits - QUICK.visits + 1):
         chosen = {key: _visits(outcome, first, first + QUICK.visits) for key, outcome in points.items()}
-        usual = usual_of(chosen.values())
+        usual = usual_beside({shape for shape, _ in chosen}, chosen)
         for key, outcome in chosen.items():
             baseline = chosen.get((key[0], Contender(provider=BASELINE)))
-            found = valued(outcome, baseline, usual=usual)
+            found = valued(outcome, baseline, usual=usual[key[0]])
             others = [each for number, each in enumerate(points[key].visits) if not 0 <= number - first < QUICK.visits]
             calm, later = _calm_visits(found.disturbed, others)
             latency = (found.latency_s, found.latency_ci_low_s, found.latency_ci_high_s)

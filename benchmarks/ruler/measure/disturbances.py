@@ -6,11 +6,12 @@ A flag follows the harm, not the load: what moves no median is no disturbance.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.counters import Window, read_counters, window_between
+from benchmarks.ruler.measure.kept_chunks import LEAST_CALM_SAMPLES
 from benchmarks.ruler.measure.probe import Probe, median_times_s
 from benchmarks.ruler.plan.cpu_caches import private_cache_bytes
 from benchmarks.ruler.plan.roofline import MACHINE_SPEED, SPEED_OF_PRODUCTS
@@ -28,6 +29,12 @@ MOST_HARM = 0.05
 LEAST_LOST = 0.03
 # A scheduler takes a processor away for milliseconds: of shorter samples it meets a few, of longer ones each.
 _SLICE_S = 3e-3
+# Of what was lost, samples lose their part. If those that stick out show less than half of it, each was met alike …
+_LEAST_SHOWN = 0.5
+# … unless it is less than half a slice, which may as well have missed them all.
+_LEAST_MET_S = _SLICE_S / 2
+# In these the kernel counts what is stolen.
+_TICK_S = 0.01
 _BUSY_CORES = 0.3
 _SEVERAL_CORES = 1.2
 
@@ -67,6 +74,53 @@ class _Stretch:
     is_disturbed: bool
 
 
+@dataclass
+class LossSoFar:
+    """Seconds that a visit has lost in one way, and that its samples lasted, those thrown away included.
+
+    grain_s: what the kernel counts the loss in; a stretch of a few grains may look calm and not be.
+    """
+
+    grain_s: float = 0.0
+    elapsed_s: float = 0.0
+    lost_s: float = 0.0
+    calm_s: float = 0.0
+    samples_s: dict[str, list[float]] = field(default_factory=dict)
+    calm_samples_s: dict[str, list[float]] = field(default_factory=dict)
+
+    def share_with(self, share: float, elapsed_s: float, durations_s: Mapping[str, Sequence[float]]) -> float:
+        """Add a stretch that lost `share`; return it, or the visit's if more, where one stretch holds few grains."""
+        self.elapsed_s += elapsed_s
+        self.lost_s += share * elapsed_s
+        counted = max(share, self.share) if self.grain_s else share
+        is_calm = counted <= LEAST_LOST
+        self.calm_s += elapsed_s if is_calm else 0.0
+        for name, samples in durations_s.items():
+            self.samples_s.setdefault(name, []).extend(samples)
+            if is_calm:
+                self.calm_samples_s.setdefault(name, []).extend(samples)
+        return counted
+
+    @property
+    def share(self) -> float:
+        """Share of the visit's time that was lost."""
+        return self.lost_s / self.elapsed_s if self.elapsed_s else 0.0
+
+    def harm(self, durations_s: Mapping[str, Sequence[float]]) -> float:
+        """Return how far medians lie above calm ones; while none is known, the share that all samples lost alike."""
+        calm = {name: each for name, each in self.calm_samples_s.items() if len(each) >= LEAST_CALM_SAMPLES}
+        above = [median(each) / median(calm[name]) - 1 for name, each in durations_s.items() if each and name in calm]
+        if above and self.calm_s * LEAST_LOST >= self.grain_s:
+            return max(above)
+        return self.share if self._is_met_alike() else 0.0
+
+    def _is_met_alike(self) -> bool:
+        met_s = self.share * sum(map(sum, self.samples_s.values()))
+        middles_s = {name: median(each) for name, each in self.samples_s.items() if each}
+        shown_s = sum(max(0.0, one - middle) for name, middle in middles_s.items() for one in self.samples_s[name])
+        return met_s >= _LEAST_MET_S and shown_s < _LEAST_SHOWN * met_s
+
+
 class MachineWatch:
     """Watch over the machine while a group is sampled: its speed, and what other processes take.
 
@@ -89,6 +143,7 @@ class MachineWatch:
         self._readings: list[dict[Part, float]] = []
         self._stretches: list[_Stretch] = []
         self._before = self._read()
+        self._stolen, self._waited = LossSoFar(grain_s=_TICK_S), LossSoFar()
         self._most_others: float | None = None
         self._is_merely_slow = False
 
@@ -118,10 +173,16 @@ class MachineWatch:
         times_s = self._times_around(window)
         slowest = slowest_part(times_s, self._best_s)
         slow = slowest and slowness(*slowest, is_on_host=self._demand.is_on_host)
+        # A GPU goes on meanwhile: its samples do not lose what the host does.
+        stolen, waited = (self._stolen, self._waited) if self._demand.is_on_host else (None, None)
+        if stolen and window.stolen is not None:
+            window = replace(window, stolen=stolen.share_with(window.stolen, window.elapsed_s, durations_s))
+        if waited and window.lost is not None:
+            waited.share_with(window.lost, window.elapsed_s, durations_s)
         taken = (
-            theft(window, durations_s)
+            theft(window, durations_s, so_far=stolen)
             or throttling(window, durations_s)
-            or contention(window, durations_s, n_cpus=self._demand.n_cpus)
+            or contention(window, durations_s, n_cpus=self._demand.n_cpus, so_far=waited)
         )
         is_alone = window.others_cores is not None and window.others_cores <= _BUSY_CORES
         self._is_merely_slow = slow is not None and taken is None and is_alone
@@ -184,11 +245,12 @@ class MachineWatch:
         return {part: min(reading[part] for reading in around) for part in used}
 
 
-def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
-    """Return in words that a hypervisor took processor time and samples show it, or None."""
-    if window.stolen is None or window.stolen <= LEAST_LOST or harm(durations_s, lost=window.stolen) <= MOST_HARM:
+def theft(window: Window, durations_s: Mapping[str, Sequence[float]], *, so_far: LossSoFar | None = None) -> str | None:
+    """Return in words that a hypervisor took processor time and samples show it, or None. so_far: of the visit."""
+    share = window.stolen
+    if share is None or share <= LEAST_LOST or harm(durations_s, lost=share, so_far=so_far) <= MOST_HARM:
         return None
-    return f"the host kept {percent(window.stolen)} of the processor time from this machine"
+    return f"the host kept {percent(share)} of the processor time from this machine"
 
 
 def throttling(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
@@ -199,8 +261,10 @@ def throttling(window: Window, durations_s: Mapping[str, Sequence[float]]) -> st
     return f"a CPU quota, as containers have, stopped this process {percent(share)} of the time"
 
 
-def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int) -> str | None:
-    """Return in words that others took processors and samples show it, or None."""
+def contention(
+    window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int, so_far: LossSoFar | None = None
+) -> str | None:
+    """Return in words that others took processors and samples show it, or None. so_far: what the visit waited."""
     others = window.others_cores or 0.0
     lost = window.lost
     if lost is None:
@@ -208,7 +272,7 @@ def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_
         lost = max(0.0, window.own_cores + others - 0.95 * n_cpus) if others > _BUSY_CORES else 0.0
     if window.others_cores is not None and others < lost / 2:
         return None  # while we wait somebody runs: it was our own threads
-    if lost <= LEAST_LOST or harm(durations_s, lost=lost) <= MOST_HARM:
+    if lost <= LEAST_LOST or harm(durations_s, lost=lost, so_far=so_far) <= MOST_HARM:
         return None
     return (
         f"other processes used {others:.1f} cores while this was measured, which waited for a processor "
@@ -216,13 +280,15 @@ def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_
     )
 
 
-def harm(durations_s: Mapping[str, Sequence[float]], *, lost: float) -> float:
+def harm(durations_s: Mapping[str, Sequence[float]], *, lost: float, so_far: LossSoFar | None = None) -> float:
     """Return how far losing a share `lost` of the time may have moved a median, as a part of it; the worst contender's.
 
     Short samples are met or spared: the median lies as far above the fast ones as it was moved, and as they vary. Long
-    ones are all met alike, so each is longer by what was lost.
+    ones are all met alike, so each is longer by what was lost. So are short ones where less time is taken more often:
+    they do not vary, and where more than may be was lost the visit so far tells.
     """
-    return max((_harm_of(sorted(samples), lost) for samples in durations_s.values() if samples), default=lost)
+    of_stretch = max((_harm_of(samples, lost) for samples in durations_s.values() if samples), default=lost)
+    return of_stretch if so_far is None or lost <= MOST_HARM else max(of_stretch, so_far.harm(durations_s))
 
 
 def _harm_of(samples_s: Sequence[float], lost: float) -> float:

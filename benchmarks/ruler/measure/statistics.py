@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 CONFIDENCE = 0.95
-# How many degrees of freedom what is usual counts for, beside those of a point's own visits.
-_WEIGHT_OF_USUAL = 4
+# How many degrees of freedom what is usual counts for at most, beside those of a point's own visits.
+WEIGHT_OF_USUAL = 4
 # The median's standard error over the mean's, by how many normal values there are; √(π/2) of very many.
 _OVER_THE_MEANS = {1: 1.0, 2: 1.0, 3: 1.160, 4: 1.092, 5: 1.198}
 
@@ -87,8 +87,9 @@ _MOST_TIMES_USUAL = 4
 # Half an interval, as a logarithm: what is known no better than within a factor of a thousand is not known.
 _MOST_HALF = math.log(1e3)
 
-# What one process's median differs from the next one's by, on a machine of which nothing else is known yet.
-USUAL = Spread(sd=0.015, dof=_WEIGHT_OF_USUAL)
+# What one process's median differs from the next one's by, on a machine of which nothing else is known yet. It is a
+# guess, so that what was measured counts for more.
+USUAL = Spread(sd=0.015, dof=1)
 
 
 def spread_between(medians: Sequence[float]) -> Spread:
@@ -118,14 +119,16 @@ def interval_over_visits(visits: Sequence[Sequence[float]], *, usual: Spread = U
 
     It is what two intervals hold together: that of all values as if they were of one visit, and Student's of the
     visits' medians. Two or three visits tell little of how far visits lie apart, so their variance is moderated: the
-    mean of their own and the usual one, weighted by degrees of freedom, of which the usual counts for 4.
+    mean of their own and the usual one, weighted by degrees of freedom, of which the usual counts for 4 at most. One
+    visit tells nothing of it: there the usual counts for 4, and a guess is no better than it is.
     Source: Smyth, *Linear models and empirical Bayes methods*, 2004, §4. Its half width is of the value's logarithm, so
     that no time or ratio is told to be negative. Raises: ValueError if there are no values.
     """
     medians = [median(values) for values in visits]
     value, own = median(medians), spread_between(medians)
-    dof = own.dof + _WEIGHT_OF_USUAL
-    sd = math.sqrt((own.dof * own.sd**2 + _WEIGHT_OF_USUAL * usual.sd**2) / dof)
+    weight = min(usual.dof, WEIGHT_OF_USUAL) if own.dof else WEIGHT_OF_USUAL
+    dof = own.dof + weight
+    sd = math.sqrt((own.dof * own.sd**2 + weight * usual.sd**2) / dof)
     error_of_median = _OVER_THE_MEANS.get(len(visits), math.sqrt(math.pi / 2)) * sd / math.sqrt(len(visits))
     factor = math.exp(min(students_t(dof) * error_of_median, _MOST_HALF))
     pooled = median_interval([each for values in visits for each in values])

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import slowest_part, slowness
-from benchmarks.ruler.sweep.usual_spreads import Usual, usual_of
+from benchmarks.ruler.sweep.usual_spreads import Usual, usual_beside
 from benchmarks.ruler.sweep.visits import valued
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.record.lines import TimingLine
     from benchmarks.ruler.record.outcome import TimingOutcome, Visit
     from benchmarks.ruler.sweep.sweep_plan import Sweep
@@ -26,23 +27,28 @@ def rejudged_lines(sweep: Sweep, best_s: Mapping[str, float], *, before: Usual) 
     of a visit stays told. before: how far visits lay apart in earlier runs.
     """
     timings = sweep.recorded.timings
+    judged = {key: _rejudged(line.outcome, best_s) for key, line in timings.items()}
+    changed = {key[0] for key, outcome in judged.items() if outcome is not timings[key].outcome}
     # By what is known now: slow visits tell other intervals than calm ones.
-    usual = usual_of((_rejudged(line.outcome, best_s) for line in timings.values()), before=before)
-    found: list[TimingLine] = []
-    for group in sweep.plan.groups:
-        lines = [timings[key] for each in group.contenders if (key := (group.shape, each)) in timings]
-        ok = {line.head.contender: line for line in lines if line.outcome.state is State.OK}
-        judged = {contender: _rejudged(line.outcome, best_s) for contender, line in ok.items()}
-        if all(judged[contender] is line.outcome for contender, line in ok.items()):
-            continue
-        baseline = judged.get(Contender(provider=BASELINE))
-        found += [
-            replace(line, outcome=valued(judged[contender], baseline, usual=usual)) for contender, line in ok.items()
-        ]
-    return found
+    usual = usual_beside(changed, judged, before=before)
+    return [
+        replace(timings[key], outcome=valued(judged[key], _baseline(judged, group.shape), usual=usual[group.shape]))
+        for group in sweep.plan.groups
+        if group.shape in changed
+        for each in group.contenders
+        if (key := (group.shape, each)) in timings and judged[key].state is State.OK
+    ]
+
+
+def _baseline(judged: Mapping[tuple[Shape, Contender], TimingOutcome], shape: Shape) -> TimingOutcome | None:
+    found = judged.get((shape, Contender(provider=BASELINE)))
+    return found if found is not None and found.state is State.OK else None
 
 
 def _rejudged(outcome: TimingOutcome, best_s: Mapping[str, float]) -> TimingOutcome:
+    """Return `outcome` with its visits judged again, itself where nothing changes; what failed stays as it is."""
+    if outcome.state is not State.OK:
+        return outcome
     visits = tuple(_visit(each, best_s) for each in outcome.visits)
     return outcome if visits == outcome.visits else replace(outcome, visits=visits)
 

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.sweep.machine_file import KeptUsual, is_of_a_wrong_clock, keep_usual, kept_usual, moment_from_text
-from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
+from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_beside, usual_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from benchmarks.ruler.plan.points import Contender, Shape
     from benchmarks.ruler.record.lines import TimingLine
     from benchmarks.ruler.record.outcome import TimingOutcome
 
@@ -30,6 +31,11 @@ class MachineSpreads:
     def usual(self, outcomes: Iterable[TimingOutcome]) -> Usual:
         """Return how far visits usually lie apart here, by those of `outcomes` and by earlier runs."""
         return usual_of(outcomes, before=self.before)
+
+    def usual_beside(self, shape: Shape, timings: Mapping[tuple[Shape, Contender], TimingLine]) -> Usual:
+        """Return how far visits at `shape` usually lie apart, by those at other shapes and by earlier runs."""
+        outcomes = {key: line.outcome for key, line in timings.items()}
+        return usual_beside([shape], outcomes, before=self.before)[shape]
 
     def learn(self, lines: Iterable[TimingLine]) -> None:
         """Keep for later runs how far the visits of a whole run's `lines` lay apart. Raises: JournalError."""

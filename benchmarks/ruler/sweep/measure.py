@@ -228,8 +228,7 @@ class _Measuring:
         of_all = {**outcomes, **given_up}
         new = {each: outcome for each in contenders if isinstance(outcome := of_all[each], TimingOutcome)}
         measured_at = journal.now()
-        others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
-        usual = self._ceilings.spreads.usual(others)
+        usual = self._ceilings.spreads.usual_beside(group.shape, self._sweep.recorded.timings)
         visited = with_visit(known, new, measured_at=measured_at, conditions=conditions, usual=usual)
         group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
         on_machine = (self._ceilings.value, plan.device)

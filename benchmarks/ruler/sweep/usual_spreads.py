@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.statistics import USUAL, Spread, spread_between, usual_spread
+from benchmarks.ruler.measure.statistics import USUAL, WEIGHT_OF_USUAL, Spread, spread_between, usual_spread
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import disturbs_ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from benchmarks.ruler.plan.points import Contender, Shape
     from benchmarks.ruler.record.outcome import TimingOutcome, Visit
 
 
@@ -30,7 +31,8 @@ class Usual:
     def for_later_runs(self) -> Usual:
         """Return this as a later run takes it: of little weight beside its own visits, as the hour is another."""
         latency, slow, speedup = (
-            replace(each, dof=USUAL.dof) for each in (self.latency, self.slow_latency, self.speedup)
+            replace(each, dof=min(each.dof, WEIGHT_OF_USUAL))
+            for each in (self.latency, self.slow_latency, self.speedup)
         )
         return Usual(latency=latency, slow_latency=slow, speedup=speedup)
 
@@ -43,17 +45,44 @@ def usual_of(outcomes: Iterable[TimingOutcome], *, before: Usual = NOTHING_KNOWN
 
     before: what earlier runs on that machine showed; without visits to go by it is the answer.
     """
-    timed = [outcome.visits for outcome in outcomes if outcome.state is State.OK]
-    calm = [[one for one in each if one.disturbed is None] for each in timed]
-    alike = [[one for one in each if not disturbs_ratios(one.disturbed)] for each in timed]
-    slow = [each for each in alike if is_slow(each)]
-    speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in alike]
+    return _usual([_spreads_of(outcome) for outcome in outcomes if outcome.state is State.OK], before)
+
+
+def usual_beside(
+    shapes: Iterable[Shape],
+    outcomes: Mapping[tuple[Shape, Contender], TimingOutcome],
+    *,
+    before: Usual = NOTHING_KNOWN,
+) -> dict[Shape, Usual]:
+    """Return for each of `shapes` what is usual by the others of `outcomes`: a point's own visits are counted apart."""
+    spreads = [(shape, _spreads_of(one)) for (shape, _), one in outcomes.items() if one.state is State.OK]
+    return {shape: _usual([each for other, each in spreads if other != shape], before) for shape in shapes}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Spreads:
+    """How far the visits of one point lie apart, as `Usual` has it of many."""
+
+    latency: Spread
+    slow_latency: Spread
+    speedup: Spread
+
+
+def _spreads_of(outcome: TimingOutcome) -> _Spreads:
+    calm = [one.median_s for one in outcome.visits if one.disturbed is None]
+    alike = [one for one in outcome.visits if not disturbs_ratios(one.disturbed)]
+    return _Spreads(
+        latency=spread_between(calm),
+        slow_latency=spread_between([one.median_s for one in alike] if is_slow(alike) else []),
+        speedup=spread_between([one.speedup_vs_eager for one in alike if one.speedup_vs_eager is not None]),
+    )
+
+
+def _usual(spreads: Sequence[_Spreads], before: Usual) -> Usual:
     return Usual(
-        latency=usual_spread((spread_between([one.median_s for one in each]) for each in calm), before=before.latency),
-        slow_latency=usual_spread(
-            (spread_between([one.median_s for one in each]) for each in slow), before=before.slow_latency
-        ),
-        speedup=usual_spread((spread_between(each) for each in speedups), before=before.speedup),
+        latency=usual_spread((each.latency for each in spreads), before=before.latency),
+        slow_latency=usual_spread((each.slow_latency for each in spreads), before=before.slow_latency),
+        speedup=usual_spread((each.speedup for each in spreads), before=before.speedup),
     )
 
 

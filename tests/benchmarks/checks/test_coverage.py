@@ -14,8 +14,8 @@ from benchmarks.ruler.measure.disturbances import contention, theft, throttling
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record import part_speed
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.sweep.usual_spreads import Usual
-from benchmarks.ruler.sweep.visits import with_visit
+from benchmarks.ruler.sweep.usual_spreads import Usual, usual_of
+from benchmarks.ruler.sweep.visits import valued, with_visit
 from results.files import disturbances
 
 SLOW = "the machine ran at {} % of its best (reading memory)"
@@ -55,6 +55,22 @@ def test_every_few_consecutive_visits_are_held_against_the_other_ten(visited):
     assert len(found) == 8 * 11 * 3  # two latencies and one speedup
     assert {one.quantity for one in found} == {"latency", "speedup"}
     assert kinds(found) == [Kind.PASS, Kind.PASS]
+
+
+@pytest.mark.parametrize("n_shapes", [1, 2])
+def test_intervals_are_those_of_a_sweep_to_which_a_point_s_own_visits_are_not_usual(visited, n_shapes):
+    points = visited(0.05, n_shapes=n_shapes)
+    first = {
+        key: replace(outcome, visits=outcome.visits[:3], samples_s=outcome.samples_s[:90])
+        for key, outcome in points.items()
+    }
+    expected = []
+    for (shape, _), outcome in first.items():
+        usual = usual_of([one for (other, _), one in first.items() if other != shape])
+        found = valued(outcome, first[shape, EAGER], usual=usual)
+        expected.append((found.latency_ci_high_s - found.latency_ci_low_s) / 2 / found.latency_s)
+    latencies = [one.half_width for one in held(points) if one.quantity == "latency"]
+    assert latencies[: len(expected)] == pytest.approx(expected)
 
 
 def test_intervals_that_miss_the_other_visits_fail(visited):

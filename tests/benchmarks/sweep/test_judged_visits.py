@@ -62,9 +62,17 @@ def test_where_most_visits_were_slow_the_point_is_disturbed_and_all_count(swept)
 
 def test_intervals_are_by_what_is_usual_of_visits_as_they_are_judged_now(swept):
     sweep = swept(1.0, 1.4, 1.2, core_s=(1.2 * CORE_S,) * 3)
+    (line,) = sweep.recorded.timings.values()
+    beside = replace(line.head.shape, batch=line.head.shape.batch + 1)
+    sweep = sweep.with_lines([replace(line, head=replace(line.head, shape=beside))])
     (line,) = rejudged_lines(sweep, {"core": CORE_S}, before=NOTHING_KNOWN)
-    assert line.outcome == valued(line.outcome, None, usual=usual_of([line.outcome]))
+    assert line.outcome == valued(line.outcome, None, usual=usual_of([line.outcome])), "the other one's as judged now"
     assert line.outcome != valued(line.outcome, None, usual=Usual())
+
+
+def test_a_point_alone_is_no_surer_by_its_own_visits(swept):
+    (line,) = rejudged_lines(swept(1.0, 1.4, 1.2, core_s=(1.2 * CORE_S,) * 3), {"core": CORE_S}, before=NOTHING_KNOWN)
+    assert line.outcome == valued(line.outcome, None, usual=NOTHING_KNOWN)
 
 
 @pytest.mark.parametrize("best_s", [{}, {"memory": 1e-9}, {"core": CORE_S * 0.93}])

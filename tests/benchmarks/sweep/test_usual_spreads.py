@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.ruler.measure.statistics import USUAL, Spread
+from benchmarks.ruler.measure.statistics import USUAL, WEIGHT_OF_USUAL, Spread
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.machine_file import BestProbe, KeptUsual, keep_probe, keep_usual, kept_probe, kept_usual
 from benchmarks.ruler.sweep.machine_spreads import MachineSpreads
-from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_of
+from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_beside, usual_of
 from benchmarks.ruler.sweep.visits import with_visit
 
 HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
@@ -65,6 +65,36 @@ def test_a_run_of_one_shape_is_no_surer_than_the_machine_allows(known, timing_li
     assert n_held >= 0.9 * 400
 
 
+@pytest.mark.parametrize("sd", [0.015, 0.03, 0.05, 0.1])
+def test_a_run_of_one_shape_on_a_new_machine_is_no_surer_than_its_own_visits_allow(sd):
+    rng = random.Random(0)
+    found = [of_three_processes(rng, sd, NOTHING_KNOWN)[0] for _ in range(1000)]
+    assert sum(each.latency_ci_low_s <= 1.0 <= each.latency_ci_high_s for each in found) >= 0.9 * 1000
+
+
+@pytest.mark.parametrize(("sd", "widest"), [(0.005, 0.025), (0.015, 0.035)])
+def test_on_a_calm_new_machine_an_interval_is_not_wide(sd, widest):
+    rng = random.Random(0)
+    found = [of_three_processes(rng, sd, NOTHING_KNOWN)[0] for _ in range(200)]
+    assert statistics.median(relative_width(each) / 2 for each in found) < widest
+
+
+def test_a_guess_stays_one_until_something_was_measured(known, of_visits):
+    known().learn([of_visits(1.0, 1.1, 1.2)])
+    usual = known().usual([])
+    assert usual.latency.dof > USUAL.dof
+    assert usual.slow_latency == usual.speedup == USUAL
+
+
+def test_a_point_is_no_part_of_what_is_usual_beside_it(of_visits):
+    near, far = of_visits(1.0, 1.01, 1.02), of_visits(1.0, 1.1, 1.2)
+    shapes = [near.head.shape, replace(near.head.shape, batch=near.head.shape.batch + 1)]
+    outcomes = dict(zip([(shape, EAGER) for shape in shapes], [near.outcome, far.outcome], strict=True))
+    beside = usual_beside(shapes, outcomes)
+    assert beside == {shapes[0]: usual_of([far.outcome]), shapes[1]: usual_of([near.outcome])}
+    assert usual_beside(shapes[:1], {(shapes[0], EAGER): near.outcome}) == {shapes[0]: NOTHING_KNOWN}
+
+
 def test_what_a_run_learnt_is_of_its_machine_and_environment(known, of_visits):
     known().learn([of_visits(1.0, 1.1, 1.2)])
     assert known().usual([]).latency.sd > USUAL.sd
@@ -77,11 +107,11 @@ def test_a_run_of_single_visits_teaches_nothing(known, of_visits, tmp_path):
     assert kept_usual(tmp_path, **HERE) is None
 
 
-def test_earlier_runs_weigh_as_much_as_what_is_assumed_of_a_new_machine(known, of_visits):
+def test_earlier_runs_weigh_little_beside_the_visits_of_a_run(known, of_visits):
     for _ in range(3):
         known().learn([of_visits(1.0, 1.1, 1.2)] * 50)
     calm = known().usual([of_visits(1.0, 1.001, 1.002).outcome] * 50)
-    assert known().usual([]).latency.dof == USUAL.dof
+    assert known().usual([]).latency.dof == WEIGHT_OF_USUAL
     assert calm.latency.sd < 0.25 * known().usual([]).latency.sd
 
 
