@@ -70,7 +70,8 @@ def test_the_rest_of_its_group_is_measured_all_the_same(recorded, provider):
 def test_the_same_function_under_two_names_is_about_as_fast(recorded):
     right = outcome_of(recorded, "right")
     assert right.speedup_ci_low < right.speedup_vs_eager < right.speedup_ci_high
-    assert 0.5 < right.speedup_vs_eager < 2
+    # What others disturbed says nothing of the ruler.
+    assert right.disturbed or 0.5 < right.speedup_vs_eager < 2
 
 
 def test_every_point_that_is_ok_and_no_other_has_a_profile(recorded):
