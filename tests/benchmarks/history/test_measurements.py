@@ -82,7 +82,7 @@ def test_each_shape_says_what_becomes_of_the_claim_and_of_the_best_rival(page):
     linear, mlp = cells(page, "linear gelu 64, 64, 256 | fused"), cells(page, "mlp gelu 64, 64, 256 | fused")
     assert linear[1:4] == ["fused", "1.60 (1.59–1.61)", "confirmed"]
     assert mlp[1:4] == ["fused", "3.20 (3.18–3.22)", "exceeded"]
-    assert linear[4] == "1.28 (1.25–1.31), ahead: compiled"
+    assert linear[4] == "1.28 (1.26–1.30), ahead: compiled"
     assert "exceeded at 4, confirmed at 8, undecided at 0, refuted at 0, not measured at 0." in page
     assert "against the best rival: ahead at 12, even at 0, behind at 0." in page
 
