@@ -160,14 +160,12 @@ def rows_from_values(
 ) -> list[RatioRow]:
     """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow.
 
-    unnamed: parameters that a point's name leaves out. least_change, thresholds: what is relevant. The largest change
-    comes first.
+    unnamed: parameters that a point's name leaves out. least_change, thresholds: what is relevant. Largest first.
     """
     base, *others = sides
     limits = limits_of_rows(base, thresholds, least_change)
-    columns = [
-        [ratio_of(row, side[key], limits[key]) if key in side else None for key, row in base.items()] for side in others
-    ]
+    rows = base.items()
+    columns = [[ratio_of(row, side[key], limits[key]) if key in side else None for key, row in rows] for side in others]
     return _rows_from_columns(base.values(), columns, unnamed=unnamed)
 
 
@@ -226,10 +224,13 @@ def _without_verdict(head: SeriesValueRow | None, revisions: tuple[str, str]) ->
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow, limits: Limits = USUAL) -> Ratio:
     """Compare two values: certain where it is relevant and their intervals are apart, or both are exact.
 
-    What fails at one side and works at the other is certain, too, and worse at the one where it fails.
+    What fails at one side and works at the other is certain, too, and worse at the one where it fails. Two rulers'
+    values, or two versions', have no ratio, unless they were joined.
     """
     if base.value is None or head.value is None:
         return _of_states(base, head)
+    if base.version != head.version and base.series_id != head.series_id:
+        return _of_state(head, word=other_version(head.metric, ("", "")).how)
     if base.value <= 0 or head.value <= 0:
         return Ratio(head.value, ratio=None, low=None, high=None, is_significant=False, word="no ratio", kind="")
     ratio, low, high = head.value / base.value, None, None

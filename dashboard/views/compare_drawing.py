@@ -99,7 +99,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     without = OF_PROVIDER if choice.along is Along.PROVIDER else frozenset()
     chosen = [[row for row in rows if row.metric == choice.metric] for rows in every]
     taken = [[row for row in rows if not words or _takes(words, row)] for rows in chosen]
-    sides = [_by_point(rows, taken, without=without) for rows in taken]
+    sides = _by_point(choice.along, taken, without=without)
     shared = shared_parameters(sides[0].values()) if sides else ()
     unnamed = without | {one.name for one in shared}
     rows = _rows(store, choice, sides, unnamed) if len(sides) > 1 else []
@@ -154,14 +154,22 @@ def _newest_of(rows: Sequence[SeriesValueRow]) -> list[SeriesValueRow]:
 
 
 def _by_point(
-    rows: Sequence[SeriesValueRow], every: Sequence[Sequence[SeriesValueRow]], *, without: Collection[str]
-) -> dict[Key, SeriesValueRow]:
-    """Return the rows of a side by point; of what several rulers measured there, that of the one most sides share."""
-    found = {key_of(row, without=without): row for row in rows}
-    if len(found) == len(rows):
+    along: Along, taken: Sequence[Sequence[SeriesValueRow]], *, without: Collection[str]
+) -> list[dict[Key, SeriesValueRow]]:
+    """Return the rows of each side by point; of what several rulers measured there, the one most share."""
+
+    def measured_alike(row: SeriesValueRow) -> object:
+        # Of one place and provider a series knows what was joined.
+        return row.series_id if along is Along.COMMIT else (key_of(row, without=without), row.version)
+
+    found = [{key_of(row, without=without): row for row in rows} for rows in taken]
+    if all(len(of_side) == len(rows) for of_side, rows in zip(found, taken, strict=True)):
         return found
-    n_sides = Counter([row.series_id for side in every for row in side])
-    return {key_of(row, without=without): row for row in sorted(rows, key=lambda row: n_sides[row.series_id])}
+    n_sides = Counter([one for rows in taken for one in set(map(measured_alike, rows))])
+    return [
+        {key_of(row, without=without): row for row in sorted(rows, key=lambda row: n_sides[measured_alike(row)])}
+        for rows in taken
+    ]
 
 
 def _others(choice: CompareChoice, rows: Sequence[RatioRow]) -> tuple[tuple[int, OtherVersion], ...]:

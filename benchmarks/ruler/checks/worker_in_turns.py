@@ -44,7 +44,8 @@ class WatchInTurns:
 
     def __init__(self, watch: Watch, turn: Turn, *, send: Callable[[dict[str, object]], None]) -> None:
         self._watch, self._turn, self._send = watch, turn, send
-        self.forget, self.forget_disturbed = watch.forget, watch.forget_disturbed
+        self.forget, self.forget_all = watch.forget, watch.forget_all
+        self.forget_disturbed = watch.forget_disturbed
 
     def start(self) -> None:
         """Wait for the next turn, then start an observation window."""

@@ -29,14 +29,11 @@ MOST_HARM = 0.05
 LEAST_LOST = 0.03
 # A scheduler takes a processor away for milliseconds: of shorter samples it meets a few, of longer ones each.
 _SLICE_S = 3e-3
-# Of what was lost, samples lose their part. If those that stick out show less than half of it, each was met alike …
-_LEAST_SHOWN = 0.5
-# … unless it is less than half a slice, which may as well have missed them all.
-_LEAST_MET_S = _SLICE_S / 2
-# In these the kernel counts what is stolen.
-_TICK_S = 0.01
-_BUSY_CORES = 0.3
-_SEVERAL_CORES = 1.2
+# Of what was lost, samples lose their part. If those that stick out show less than half of it, each was met alike; but
+# for less than half a slice, which may as well have missed them all.
+_LEAST_SHOWN, _LEAST_MET_S = 0.5, _SLICE_S / 2
+_TICK_S = 0.01  # in which the kernel counts what is stolen
+_BUSY_CORES, _SEVERAL_CORES = 0.3, 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +154,11 @@ class MachineWatch:
         """Forget the speed of the last stretch: what was measured in it is thrown away."""
         if self._stretches:
             self._stretches.pop()
+
+    def forget_all(self) -> None:
+        """Forget the speed of all stretches, and how long samples lasted in them: later ones may be of more calls."""
+        self._stretches.clear()
+        self._stolen, self._waited = LossSoFar(grain_s=_TICK_S), LossSoFar()
 
     def forget_disturbed(self) -> None:
         """Forget the speed of the stretches that were disturbed: what is kept of them moved no median."""

@@ -92,6 +92,10 @@ class GpuWatch:
         """Forget the last stretch: what was measured in it is thrown away."""
         self._others.forget()
 
+    def forget_all(self) -> None:
+        """Forget all stretches, and the samples taken in them."""
+        self._others.forget_all()
+
     def forget_disturbed(self) -> None:
         """Forget the host's speed in the stretches that were disturbed: what is kept of them moved no median."""
         self._others.forget_disturbed()

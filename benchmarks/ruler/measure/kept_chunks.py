@@ -31,6 +31,9 @@ class Watch(Protocol):
     def forget(self) -> None:
         """Forget the last window: what was measured in it is thrown away."""
 
+    def forget_all(self) -> None:
+        """Forget all windows: all that was measured is thrown away."""
+
     def forget_disturbed(self) -> None:
         """Forget the windows that were disturbed: what was measured in them is kept, and moved no median."""
 
@@ -39,11 +42,10 @@ class Watch(Protocol):
 class KeptChunks:
     """What is known of the chunks of a group's sampling that were kept.
 
-    n_kept: how many there are. kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds.
-    causes: what disturbed them. calm_samples: seconds per call, by contender, of the undisturbed ones.
+    kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds. causes: what disturbed them.
+    calm_samples: seconds per call, by contender, of the undisturbed ones.
     """
 
-    n_kept: int = 0
     kept_s: float = 0.0
     disturbed_s: float = 0.0
     causes: list[str] = field(default_factory=list)
@@ -51,7 +53,6 @@ class KeptChunks:
 
     def keep(self, seconds: float, cause: str | None, samples: Mapping[str, Sequence[float]]) -> None:
         """Keep a chunk of `seconds`, that `cause` disturbed, or nothing, with its samples, seconds per call."""
-        self.n_kept += 1
         self.kept_s += seconds
         if cause:
             self.causes.append(cause)

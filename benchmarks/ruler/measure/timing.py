@@ -97,8 +97,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
         chunk_s = clock.now() - chunk_start
         recounted = _recounted(states, policy=policy)
         if recounted and repeats_left_s >= chunks.kept_s + chunk_s:
-            for _ in range(chunks.n_kept + 1):
-                watch.forget()
+            watch.forget_all()
             repeats_left_s -= chunks.kept_s + chunk_s
             states, n_rounds, active, chunks = recounted, 0, list(recounted), KeptChunks()
         elif reason and repeats_left_s >= chunk_s:

@@ -94,7 +94,7 @@ class Surprises:
         pause_s = record.pause_s(self._now())
         _, output = self.timer.in_a_row(call, n_calls, n_warming=n_warming, pause_s=pause_s)
         record.called_s = self._now()
-        of_few = f"of {n_calls} calls in a row, "
+        of_few = "of a call after a pause, " if n_calls == 1 else f"of {n_calls} calls in a row, "
         if reason := self._verification.why_odd(output):
             return f"{of_few}{reason}"
         kept = snapshot(output)

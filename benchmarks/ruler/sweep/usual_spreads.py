@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.points import Contender, Shape
     from benchmarks.ruler.record.outcome import TimingOutcome, Visit
 
+# Leaving each of more shapes out once takes minutes, and changes nothing.
+_MANY_SHAPES = 64
+
 
 @dataclass(frozen=True, kw_only=True)
 class Usual:
@@ -54,8 +57,13 @@ def usual_beside(
     *,
     before: Usual = NOTHING_KNOWN,
 ) -> dict[Shape, Usual]:
-    """Return for each of `shapes` what is usual by the others of `outcomes`: a point's own visits are counted apart."""
+    """Return for each of `shapes` what is usual by the others of `outcomes`: a point's own visits are counted apart.
+
+    Beside very many others a point's own matter no more, and all shapes have the same.
+    """
     spreads = [(shape, _spreads_of(one)) for (shape, _), one in outcomes.items() if one.state is State.OK]
+    if len({shape for shape, _ in spreads}) > _MANY_SHAPES:
+        return dict.fromkeys(shapes, _usual([each for _, each in spreads], before))
     return {shape: _usual([each for other, each in spreads if other != shape], before) for shape in shapes}
 
 
@@ -80,10 +88,15 @@ def _spreads_of(outcome: TimingOutcome) -> _Spreads:
 
 def _usual(spreads: Sequence[_Spreads], before: Usual) -> Usual:
     return Usual(
-        latency=usual_spread((each.latency for each in spreads), before=before.latency),
-        slow_latency=usual_spread((each.slow_latency for each in spreads), before=before.slow_latency),
-        speedup=usual_spread((each.speedup for each in spreads), before=before.speedup),
+        latency=usual_spread((each.latency for each in spreads), before=_learnt(before.latency)),
+        slow_latency=usual_spread((each.slow_latency for each in spreads), before=_learnt(before.slow_latency)),
+        speedup=usual_spread((each.speedup for each in spreads), before=_learnt(before.speedup)),
     )
+
+
+def _learnt(before: Spread) -> Spread:
+    """Return what earlier runs learnt; the guess is a guess, though they noted it with the weight of what is learnt."""
+    return USUAL if before.sd == USUAL.sd else before
 
 
 def is_slow(visits: Sequence[Visit]) -> bool:

@@ -9,8 +9,9 @@ import pytest
 from benchmarks.ruler.measure.clock import Timed
 from benchmarks.ruler.measure.counters import Counters
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch
+from benchmarks.ruler.measure.policy import Policy
 from benchmarks.ruler.measure.referee import NoReferee
-from benchmarks.ruler.measure.timing import Policy, sample_group
+from benchmarks.ruler.measure.timing import sample_group
 
 CALL_S = 2e-5
 _TICK_S = 0.01
@@ -83,14 +84,24 @@ class Checks(NoReferee):
         self.machine.works(2e-4)
 
 
-def visit(thief, *, n_contenders=2, seed=0):
-    """Return how far a visit's worst median lies above the undisturbed one, as a part of it, and its flag."""
+def visit(thief, *, n_contenders=2, seed=0, n_slow=0):
+    """Return how far a visit's worst median lies above the undisturbed one, as a part of it, and its flag.
+
+    n_slow: so many calls of the last contender take thirty times as long, as while it tunes itself.
+    """
     machine = StolenFrom(thief, seed)
+    n_calls = 0
+
+    def last():
+        nonlocal n_calls
+        n_calls += 1
+        machine.works(30 * CALL_S if n_calls <= n_slow else CALL_S * machine.speed)
+
     watch = MachineWatch(Demand(threads=1, n_cpus=2, private_cache_bytes=2**20), probe=None, read=machine.read)
     names = ["eager", *(f"rival {number}" for number in range(1, n_contenders))]
     policy = replace(Policy(least_s=1.0, max_samples=900), budget_s=0.5).of_visit(n_visits=3)
     found = sample_group(
-        dict.fromkeys(names, machine.call),
+        dict.fromkeys(names, machine.call) | ({names[-1]: last} if n_slow else {}),
         baseline="eager",
         clock=machine,
         policy=policy,
@@ -187,3 +198,17 @@ def test_a_gpu_loses_nothing_where_its_host_waits():
 
     assert flag(is_on_host=False) is None
     assert "waited for a processor 20 % of the time" in flag(is_on_host=True)
+
+
+@pytest.mark.parametrize("n_slow", [0, 60])
+@pytest.mark.parametrize("every_s", [30e-3, 12e-3], ids=["10 %", "25 %"])
+def test_slices_that_spare_most_samples_are_not_flagged_where_calls_were_counted_anew(every_s, n_slow):
+    thief = Thief(every_s=every_s, slice_s=3e-3, from_s=0.12)
+    found = [visit(thief, seed=seed, n_slow=n_slow) for seed in range(6)]
+    assert max(abs(bias) for bias, _ in found) < 0.02
+    assert [flag for _, flag in found] == [None] * 6
+
+
+def test_slices_that_all_samples_meet_are_flagged_where_calls_were_counted_anew():
+    found = [visit(Thief(every_s=0.2e-3, slice_s=0.05e-3), seed=seed, n_slow=60) for seed in range(6)]
+    assert all(bias > MOST_HARM and flag for bias, flag in found)

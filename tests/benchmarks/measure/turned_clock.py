@@ -54,10 +54,14 @@ class Disturbed(CalmWatch):
     def __init__(self, reasons):
         self.reasons = iter(reasons)
         self.n_forgotten = 0
+        self.n_times_all_forgotten = 0
         self.has_forgotten_disturbed = False
 
     def forget(self):
         self.n_forgotten += 1
+
+    def forget_all(self):
+        self.n_times_all_forgotten += 1
 
     def forget_disturbed(self):
         self.has_forgotten_disturbed = True

@@ -81,7 +81,7 @@ REASONS = {
     "several-buffers": "it gives the same memory again",
     "autocast": "it changed what torch.autocast('cpu') sets",
     "monitored-rivals": f"it changed what sys.{'monitoring' if hasattr(sys, 'monitoring') else 'settrace'} sets",
-    "skipped-after-rivals": "calls in a row, the output is off",
+    "skipped-after-rivals": "the output is off",
     "computed-after-rivals": "it keeps results",
     "compiled-in-place": "it changed the eager module: module.compile() compiles it for everybody",
     "slow-compiled-call": "it changed the eager module",

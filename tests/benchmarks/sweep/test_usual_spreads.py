@@ -95,6 +95,17 @@ def test_a_point_is_no_part_of_what_is_usual_beside_it(of_visits):
     assert usual_beside(shapes[:1], {(shapes[0], EAGER): near.outcome}) == {shapes[0]: NOTHING_KNOWN}
 
 
+def test_beside_very_many_shapes_all_have_the_same_at_the_cost_of_one(of_visits):
+    spreads = {(number, EAGER): of_visits(1.0, 1.01, 0.99 + number / 1e4).outcome for number in range(100)}
+    assert usual_beside(range(100), spreads) == dict.fromkeys(range(100), usual_of(spreads.values()))
+
+
+def test_a_guess_that_an_older_run_noted_as_learnt_is_a_guess():
+    noted, learnt = Spread(sd=USUAL.sd, dof=4), Spread(sd=0.01, dof=4)
+    found = usual_of([], before=Usual(latency=learnt, slow_latency=noted, speedup=learnt))
+    assert (found.latency, found.slow_latency) == (learnt, USUAL)
+
+
 def test_what_a_run_learnt_is_of_its_machine_and_environment(known, of_visits):
     known().learn([of_visits(1.0, 1.1, 1.2)])
     assert known().usual([]).latency.sd > USUAL.sd

@@ -35,5 +35,8 @@ class CalmWatch:
     def forget(self):
         pass
 
+    def forget_all(self):
+        pass
+
     def forget_disturbed(self):
         pass

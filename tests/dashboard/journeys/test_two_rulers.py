@@ -90,3 +90,26 @@ def test_compare_takes_of_several_rulers_at_a_commit_the_one_that_both_have(jour
     drawing = compare_drawing_of(journal_store([first, again, second]), query="")
     assert [one.has_ratio for one in drawing.rows] == [True] * 3
     assert {one.base.version for one in drawing.rows} == {"4"}
+
+
+def test_providers_of_a_commit_are_compared_by_the_ruler_that_most_share(journal_store, journals):
+    [both] = journals.history(1, operations=("mlp",), providers=("eager", "fused"), batches=(16,), ruler_version="4")
+    slower = {("mlp", "eager"): 2.0}
+    again = replace(both, run_id="again", ruler_version="5", providers=("eager",), slowdowns=slower)
+    query = "?along=provider&provider=eager&provider=fused"
+    by_one = compare_drawing_of(journal_store([both]), query=query).rows
+    assert by_one
+    assert compare_drawing_of(journal_store([both, again]), query=query).rows == by_one
+
+
+@pytest.mark.parametrize("by_both", [True, False])
+def test_machines_that_no_ruler_measured_both_have_no_ratio(journal_store, journals, by_both):
+    [here] = journals.history(1, operations=("mlp",), providers=("eager",), batches=(16,), ruler_version="4")
+    newer = replace(here, run_id="newer", ruler_version="5", slowdowns={("mlp", "eager"): 2.0})
+    there = replace(here, run_id="there", machine="another")
+    drawing = compare_drawing_of(
+        journal_store([here, newer, there] if by_both else [newer, there]), query="?along=machine&show=all"
+    )
+    assert len(drawing.names) == 2
+    ratios = {(one.ratio, one.word) for row in drawing.rows for one in row.ratios}
+    assert ratios == ({(1.0, "no certain difference")} if by_both else {(None, "by another ruler")})
