@@ -88,7 +88,9 @@ REASONS = {
     "slow-parameters": "it changed the eager module: _parameters",
     "other-gradients": "it changed whether the weights or the input that all share require gradients",
 }
-WATCHES_THE_CLOCK = {"skipped-after-rivals", "computed-after-rivals"}
+# Where calls are held up some take that for being looked at; where calls were counted anew, a sample has more inputs than
+# can be computed beforehand. Then they are honest, and as slow as that.
+SOMETIMES_HONEST = {"skipped-after-rivals", "computed-after-rivals", "computed-beforehand"}
 
 
 class NoOne:
@@ -138,9 +140,8 @@ def test_every_cheat_has_its_reason():
 def test_a_cheat_is_wrong_and_its_rival_is_not(outcomes_of, small, cheat):
     of_calls = replace(small, batch=16, hidden=64) if cheat in LEAVES_CALLS_OUT else small
     found = outcomes_of(of_calls, "eager", cheat)
-    for _ in range(3):
-        # On a machine where calls are held up these take that for being looked at, and are honest.
-        if cheat not in WATCHES_THE_CLOCK or found[cheat]["state"] == State.WRONG:
+    for _ in range(4):
+        if cheat not in SOMETIMES_HONEST or found[cheat]["state"] == State.WRONG:
             break
         found = outcomes_of(of_calls, "eager", cheat)
     assert found["eager"]["state"] == State.OK
