@@ -88,8 +88,8 @@ REASONS = {
     "slow-parameters": "it changed the eager module: _parameters",
     "other-gradients": "it changed whether the weights or the input that all share require gradients",
 }
-# Where calls are held up some take that for being looked at; where calls were counted anew, a sample has more inputs than
-# can be computed beforehand. Then they are honest, and as slow as that.
+# Where calls are held up some take that for being looked at; where calls were counted anew, more make a sample than
+# are computed beforehand. Then they are honest, and as slow as that.
 SOMETIMES_HONEST = {"skipped-after-rivals", "computed-after-rivals", "computed-beforehand"}
 
 
