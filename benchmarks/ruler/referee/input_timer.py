@@ -59,9 +59,11 @@ class InputTimer:
         """Time calls whose input was filled just before, the same once more, and `n_calls` in a row.
 
         Returns the result of the last input, and the times. Before each alone the input is read, as caches may hold it.
-        Those in a row follow a pause and warming calls, in which some compute what is timed afterwards.
+        Those in a row follow a pause and warming calls, in which some compute what is timed afterwards; of each
+        input only once, so that as many calls as there are inputs tell more than all.
         """
-        in_a_row_s = self.in_a_row(call, n_calls, n_warming=n_warming, pause_s=pause_s)[0] / n_calls
+        self._begin_row(call, n_calls, n_warming=n_warming, pause_s=pause_s)
+        in_a_row_s = self._mean_of(call, n_calls)
         longest_s = _VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S
         return self._alone(call, _n_surprises(in_a_row_s, longest_s=longest_s), in_a_row_s=in_a_row_s)
 
@@ -72,7 +74,7 @@ class InputTimer:
         mean would say that to be alone costs nothing. Calls of a GPU overlap, and there the mean does.
         """
         self._begin_row(call, n_calls, n_warming=n_warming)
-        in_a_row_s = self.timed(call, n_calls)[0] / n_calls if self._on_gpu else self._least_of(call, n_calls)
+        in_a_row_s = self._mean_of(call, n_calls) if self._on_gpu else self._least_of(call, n_calls)
         n_inputs = _n_surprises(in_a_row_s, longest_s=_VERY_LONG_CALL_S)
         return self._alone(call, n_inputs, in_a_row_s=in_a_row_s)[1]
 
@@ -88,6 +90,14 @@ class InputTimer:
         end_s = self._pause_now() + seconds
         while self._pause_now() < end_s:
             pass
+
+    def _mean_of(self, call: Callable[[], object], n_calls: int) -> float:
+        """Return the mean seconds of so many calls in a row, or of those of them that take each input once, if less."""
+        n_inputs = self._rotation.n_inputs
+        laps = [min(n_inputs, n_calls - n_before) for n_before in range(0, n_calls, n_inputs)]
+        took_s = [self.timed(call, n_of_lap)[0] for n_of_lap in laps]
+        of_laps = [lap_s / n_inputs for lap_s, n in zip(took_s, laps, strict=True) if n == n_inputs]
+        return min([sum(took_s) / n_calls, *of_laps])
 
     def _least_of(self, call: Callable[[], object], n_calls: int) -> float:
         """Return the seconds of the shortest of so many calls in a row."""

@@ -15,7 +15,8 @@ _TIMES_SLOWER = 1.5
 class InputTimes(NamedTuple):
     """Seconds of a lone call of an input that was new to it, of one of the same once more, and of one of many in a row.
 
-    The first two are the least of several, for noise only adds; the third is the mean of its row, of eager the least.
+    The first two are the least of several, for noise only adds; the third is the mean of its row or of as many calls of
+    it as there are inputs, whichever is less; of eager the least.
     """
 
     new_s: float
@@ -46,8 +47,9 @@ def why_suspicious_again(
 
     of_eager: the times of the eager module, which keeps nothing, in the same rounds. On a machine that others keep
     busy, the code of a lone call comes from memory, and that of calls in a row from the caches: eager pays for it, too.
+    What it pays is told within a round, as the machine may have another speed in the next.
     """
     new_s, seen_s, in_a_row_s = zip(*of_contender, strict=True)
     typical = InputTimes(min(new_s), median(seen_s), median(in_a_row_s))
-    lone_s = median(each.new_s for each in of_eager) - min(each.in_a_row_s for each in of_eager)
+    lone_s = median(each.new_s - each.in_a_row_s for each in of_eager)
     return typical.why_suspicious(slower_s, lone_s=max(0.0, lone_s))

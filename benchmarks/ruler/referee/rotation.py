@@ -54,6 +54,11 @@ class Rotation:
         self._upcoming = list(self._resting)
         self._following = chain.from_iterable(self._lists())
 
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs take turns, so many at most."""
+        return len(self._items)
+
     def call(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
         """Return the call to time: `function` on the next input, and its backward if the shape asks for it.
 

@@ -11,6 +11,7 @@ from benchmarks.ruler.referee.input_timer import InputTimer
 from benchmarks.ruler.referee.input_times import why_suspicious_again
 
 SLOWER_S = 3e-6
+N_INPUTS = 16
 
 
 class Machine:
@@ -24,7 +25,9 @@ class Machine:
         self.follows = self.n_calls = 0
         self.durations_s = (alone_s, in_a_row_s)
         self.stalls = itertools.cycle(stalls)
-        rotation = SimpleNamespace(prepare=self.prepare, start=lambda: None, rest=lambda: None, read=self.prepare)
+        rotation = SimpleNamespace(
+            prepare=self.prepare, start=lambda: None, rest=lambda: None, read=self.prepare, n_inputs=N_INPUTS
+        )
         self.timer = InputTimer(rotation, now=lambda: self.time_s, on_gpu=False)
 
     def prepare(self, n_calls=1):  # noqa: ARG002 - the rotation's
@@ -43,6 +46,15 @@ def test_of_a_contender_the_mean_in_a_row_counts_and_of_alone_the_least():
     _, times = machine.timer.surprised(machine, 200, n_warming=80, is_suspected=False)
     assert times.in_a_row_s == pytest.approx(6e-6)
     assert (times.new_s, times.seen_s) == pytest.approx((13e-6, 13e-6))
+
+
+@pytest.mark.parametrize("n_first", [0, N_INPUTS, 100])
+def test_of_many_calls_in_a_row_as_many_as_there_are_inputs_may_be_computed_before_it(n_first):
+    machine = Machine(
+        alone_s=60e-6, in_a_row_s=50e-6, stalls=[0.0] * 80 + [0.0] * n_first + [-47e-6] * N_INPUTS + [0.0] * 999
+    )
+    _, times = machine.timer.surprised(machine, 300, n_warming=80, is_suspected=False)
+    assert times.why_suspicious(SLOWER_S)
 
 
 @pytest.mark.parametrize("stall_s", [0.0, 100e-6, 2e-3])
@@ -76,7 +88,9 @@ class Device:
         self.time_s = self.done_at_s = 0.0
         self.launch_s, self.kernel_s = launch_s, kernel_s
         monkeypatch.setattr(torch.cuda, "synchronize", self.synchronize)
-        rotation = SimpleNamespace(prepare=self.fill, start=lambda: None, rest=lambda: None, read=self.fill)
+        rotation = SimpleNamespace(
+            prepare=self.fill, start=lambda: None, rest=lambda: None, read=self.fill, n_inputs=N_INPUTS
+        )
         self.timer = InputTimer(rotation, now=lambda: self.time_s, on_gpu=True)
 
     def enqueue(self, kernel_s):
@@ -97,7 +111,7 @@ class Device:
 def test_on_a_gpu_a_time_ends_with_the_last_kernel_and_begins_after_what_was_in_the_queue(monkeypatch):
     device = Device(monkeypatch, launch_s=5e-6, kernel_s=30e-6)
     _, times = device.timer.surprised(device, 100, n_warming=80, is_suspected=False)
-    assert times.in_a_row_s == pytest.approx(30e-6 + 5e-6 / 100)
+    assert times.in_a_row_s == pytest.approx(30e-6 + 5e-6 / N_INPUTS)
     assert (times.new_s, times.seen_s) == pytest.approx((35e-6, 35e-6))
     of_eager = device.timer.surprised_honest(device, 100, n_warming=80)
     # No call's own time is known there, only that of all.
@@ -110,7 +124,7 @@ def test_on_a_gpu_where_launches_take_longest_those_are_the_time_in_a_row(monkey
         device.timer.surprised(device, 100, n_warming=80, is_suspected=False)[1],
         device.timer.surprised_honest(device, 100, n_warming=80),
     ):
-        assert times.in_a_row_s == pytest.approx(20e-6 + 8e-6 / 100)
+        assert times.in_a_row_s == pytest.approx(20e-6 + 8e-6 / N_INPUTS)
         assert (times.new_s, times.seen_s) == pytest.approx((28e-6, 28e-6))
 
 

@@ -47,3 +47,9 @@ def test_rounds_that_differ_are_noise_and_one_round_of_eager_excuses_nobody():
     assert why_suspicious_again(noisy, [EAGER] * 6, SLOWER_S) is None
     keeper = [microseconds(40, 39, 10)] * 5
     assert why_suspicious_again(keeper, [EAGER] * 4 + [microseconds(500, 500, 78)], SLOWER_S)
+
+
+def test_what_a_lone_call_costs_is_told_within_a_round_as_the_machine_may_run_at_another_speed_in_the_next():
+    of_eager = [microseconds(80 * slow, 80 * slow, 70 * slow) for slow in (1, 2, 2, 2, 2)]
+    kept = [microseconds(60 * slow, 58 * slow, 8 * slow) for slow in (1, 2, 2, 2, 2)]
+    assert "those in a row" in why_suspicious_again(kept, of_eager, SLOWER_S)
