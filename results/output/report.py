@@ -18,6 +18,7 @@ from results.output.reports.finding_words import name_in_words, own_class, unexp
 from results.output.reports.gate_comment import gate_comment
 from results.output.reports.judgement_words import headline, how_to_be_sure, notes, warnings, why_nothing
 from results.output.reports.junit import gate_junit, unjudged_junit
+from results.output.reports.other_versions import known_anew
 from results.output.reports.point_words import benchmark_in_words, shared_parameters
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -93,7 +94,13 @@ def rendered(  # noqa: PLR0913 - a judgement, and how to tell it
             return gate_junit(judgement)
         case ReportFormat.GITHUB:
             found = findings_of(judgement)
-            return annotations_of(found, suspicion=Level.ERROR, others=warnings(judgement), explained=explained)
+            return annotations_of(
+                found,
+                suspicion=Level.ERROR,
+                others=warnings(judgement),
+                known=known_anew(judgement),
+                explained=explained,
+            )
 
 
 def unjudged(why: str, *, command: str, exit_code: int | None, report_format: ReportFormat) -> str:

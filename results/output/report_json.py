@@ -44,6 +44,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "only_at_base": [_named(row) for row in judgement.only_at_base],
             "not_there_yet": [_named(row) for row in judgement.not_yet],
             "only_at_head": [_named(row) for row in judgement.only_at_head],
+            "failing_anew": _failing_anew(judgement),
             "findings": [
                 finding_as_json(finding, explanation=explained(finding), class_=classed(finding))
                 for finding in findings_of(judgement)
@@ -78,6 +79,14 @@ def _surface(surface: SurfaceVerdict, *, told: Collection[SurfaceVerdict]) -> di
         "least_change": surface.least_change,
         "known": None if surface.known is None else _acknowledgement(surface.known),
     }
+
+
+def _failing_anew(judgement: Judgement) -> list[dict[str, object]]:
+    known = {change.series_id: _acknowledgement(change) for change in judgement.known_anew}
+    return [
+        {**_named(row), "state": row.state, "reason": row.reason, "known": known.get(row.series_id)}
+        for row in judgement.failing_anew
+    ]
 
 
 def _named(row: SeriesValueRow) -> dict[str, object]:

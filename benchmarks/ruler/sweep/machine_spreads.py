@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.sweep.machine_file import KeptUsual, is_of_a_wrong_clock, keep_usual, kept_usual, moment_from_text
-from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, Usual, usual_beside, usual_of
+from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, KnownSpreads, Usual, usual_beside, usual_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +26,7 @@ class MachineSpreads:
         self._data_dir = data_dir
         self._machine = machine
         self._environment = environment
+        self._known = KnownSpreads()
         self.before = self._of_earlier_runs()
 
     def usual(self, outcomes: Iterable[TimingOutcome]) -> Usual:
@@ -35,7 +36,7 @@ class MachineSpreads:
     def usual_beside(self, shape: Shape, timings: Mapping[tuple[Shape, Contender], TimingLine]) -> Usual:
         """Return how far visits at `shape` usually lie apart, by those at other shapes and by earlier runs."""
         outcomes = {key: line.outcome for key, line in timings.items()}
-        return usual_beside([shape], outcomes, before=self.before)[shape]
+        return usual_beside([shape], outcomes, before=self.before, known=self._known)[shape]
 
     def learn(self, lines: Iterable[TimingLine]) -> None:
         """Keep for later runs how far the visits of a whole run's `lines` lay apart. Raises: JournalError."""

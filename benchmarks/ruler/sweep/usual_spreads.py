@@ -56,12 +56,15 @@ def usual_beside(
     outcomes: Mapping[tuple[Shape, Contender], TimingOutcome],
     *,
     before: Usual = NOTHING_KNOWN,
+    known: KnownSpreads | None = None,
 ) -> dict[Shape, Usual]:
     """Return for each of `shapes` what is usual by the others of `outcomes`: a point's own visits are counted apart.
 
-    Beside very many others a point's own matter no more, and all shapes have the same.
+    Beside very many others a point's own matter no more, and all shapes have the same. known: spares whoever asks again
+    what has not changed since.
     """
-    spreads = [(shape, _spreads_of(one)) for (shape, _), one in outcomes.items() if one.state is State.OK]
+    known = known or KnownSpreads()
+    spreads = [(key[0], known.of(key, one)) for key, one in outcomes.items() if one.state is State.OK]
     if len({shape for shape, _ in spreads}) > _MANY_SHAPES:
         return dict.fromkeys(shapes, _usual([each for _, each in spreads], before))
     return {shape: _usual([each for other, each in spreads if other != shape], before) for shape in shapes}
@@ -74,6 +77,20 @@ class _Spreads:
     latency: Spread
     slow_latency: Spread
     speedup: Spread
+
+
+class KnownSpreads:
+    """Spreads of points, computed anew where a point has another outcome."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Shape, Contender], tuple[TimingOutcome, _Spreads]] = {}
+
+    def of(self, point: tuple[Shape, Contender], outcome: TimingOutcome) -> _Spreads:
+        """Return the spreads of `outcome`, which is the point's by now."""
+        kept = self._known.get(point)
+        if kept is None or kept[0] is not outcome:
+            kept = self._known[point] = (outcome, _spreads_of(outcome))
+        return kept[1]
 
 
 def _spreads_of(outcome: TimingOutcome) -> _Spreads:

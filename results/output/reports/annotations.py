@@ -49,16 +49,18 @@ def annotations_of(
     *,
     suspicion: Level = Level.WARNING,
     others: Sequence[str] = (),
+    known: Sequence[str] = (),
     explained: Explained = unexplained,
 ) -> str:
     """Return a line for each finding, MOST_OF_A_LEVEL of a level: the workflow's page shows no more.
 
     What is worse and certain is an error, what is better, known or recovered a notice. suspicion: the level of what is
-    worse and suspected; a history waits for another run, a gate does not. others: warnings that are about no finding.
-    What is left out is counted in the last line of its level.
+    worse and suspected; a history waits for another run, a gate does not. others, known: warnings and notices
+    that are about no finding. What is left out is counted in the last line of its level.
     """
     of_level: dict[Level, list[Finding | str]] = {level: [] for level in Level}
     of_level[Level.WARNING] += others
+    of_level[Level.NOTICE] += known
     for finding in findings:
         of_level[level_of(finding, suspicion=suspicion)].append(finding)
     lines = []

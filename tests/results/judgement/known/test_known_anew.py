@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -52,7 +53,7 @@ def test_the_gate_passes_on_it_until_that_is_taken_back(fusebench, ingested):
     gate = ("gate", "--base", base, "--head", head)
     assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
     fusebench("store", "acknowledge", head, "--where", "provider=fused", "--note", NOTE)
-    for report_format in ("text", "markdown", "junit"):
+    for report_format in ("text", "markdown", "junit", "json", "github"):
         answer = fusebench(*gate, "--format", report_format)
         assert answer.return_value == ExitCode.FINE
         assert NOTE in answer.stdout
@@ -114,6 +115,12 @@ def test_it_is_told_with_the_reason_and_of_several_the_others_still_do_not_pass(
     )
     assert TOLD in notes(alone)
     assert TOLD in rendered(alone, report_format=ReportFormat.TEXT)
+    assert f"::notice title=fusebench::{TOLD}" in rendered(alone, report_format=ReportFormat.GITHUB)
+    told = json.loads(rendered(one_known, report_format=ReportFormat.JSON))["failing_anew"]
+    assert [(one["parameters"]["batch"], one["state"], one["reason"]) for one in told] == [
+        (batch, "wrong", "wrong in this test") for batch in (16, 32)
+    ]
+    assert [one["known"] and one["known"]["note"] for one in told] == [NOTE, None]
     assert "only" not in " ".join(notes(both))
 
 
