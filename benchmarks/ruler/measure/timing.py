@@ -81,6 +81,8 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     repeats_left_s = policy.budget_s * len(states)
     active = list(states)
     while active:
+        # A watch may let other processes have their turns first: that time passes as well, but is no part of the turn.
+        chunk_began = clock.now()
         watch.start()
         chunk_start, n_rounds_before, active_before = clock.now(), n_rounds, active
         kept = {name: (state.spent_s, state.uncounted_s, len(state.samples)) for name, state in states.items()}
@@ -89,12 +91,12 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             _take_round(order, states, clock=clock, announce=announce, referee=referee)
             n_rounds += 1
             active = _active(
-                states, active, baseline=baseline, policy=policy, elapsed_s=chunks.kept_s + clock.now() - chunk_start
+                states, active, baseline=baseline, policy=policy, elapsed_s=chunks.kept_s + clock.now() - chunk_began
             )
         taken = {name: each.samples[kept[name][-1] :] for name, each in states.items()}
         lasted = {name: [s * states[name].calls_per_sample for s in samples] for name, samples in taken.items()}
         reason = watch.disturbance(lasted)
-        chunk_s = clock.now() - chunk_start
+        chunk_s = clock.now() - chunk_began
         recounted = _recounted(states, policy=policy)
         if recounted and repeats_left_s >= chunks.kept_s + chunk_s:
             watch.forget_all()

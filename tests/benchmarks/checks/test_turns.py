@@ -165,7 +165,7 @@ def test_workers_in_turns_measure_as_others_do_and_until_their_time_is_up(shape)
             found = value_from_json(TimingOutcome, message["outcome"])
             assert (answer.death, found.state) == (None, State.OK)
             told = [each for each in answer.messages if each["event"] == "turn"]
-            assert 5 <= len(told) <= 100
+            assert 5 <= len(told) <= 60, "more than their share of the time"
             ends.append([turn["at_s"] for turn in told])
             sample_s = median(turn["sample_s"]["eager"] for turn in told)
             assert sample_s / found.calls_per_sample == pytest.approx(found.latency_s, rel=0.5)

@@ -185,3 +185,23 @@ def test_flushes_of_a_disturbed_chunk_that_is_measured_again_are_no_part_of_the_
 
     calm, disturbed = (len(sampled(watch)["eager"].samples_s) for watch in (CalmWatch(), Disturbed(["a"] * 6)))
     assert disturbed == pytest.approx(calm, abs=3)
+
+
+def test_time_that_a_watch_gives_to_other_processes_passes_as_well(clock):
+    """As in turns: all processes end together, however little of the time each has for itself."""
+
+    class InTurns(CalmWatch):
+        def start(self):
+            clock.time_s += 0.9
+
+    policy = Policy(half_width=math.inf, budget_s=math.inf, chunk_s=0.1, least_s=6.0)
+    sample_group(
+        {"eager": Op(clock, "eager", 1e-3)},
+        baseline="eager",
+        clock=clock,
+        policy=policy,
+        watch=InTurns(),
+        n_calls={"eager": 1},
+    )
+    assert 6.0 <= clock.time_s < 7.0
+    assert clock.log.count("eager") == pytest.approx(600, abs=110)
