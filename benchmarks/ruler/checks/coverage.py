@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,11 @@ from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import disturbs_ratios
+from benchmarks.ruler.record.provenance import expected_device
+from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.sweep.progress import Progress
+from benchmarks.ruler.sweep.sweep_plan import plan_sweep, write_plan
 from benchmarks.ruler.sweep.usual_spreads import usual_beside
 from benchmarks.ruler.sweep.visits import valued, visits_samples
 from benchmarks.ruler.worker.protocol import Task
@@ -161,15 +166,23 @@ class Held:
         return self.calm is Calm.DISTURBED or (self.quantity == LATENCY and self.calm is Calm.SLOW)
 
 
-def visited_often(settings: Settings, *, operations: Sequence[str] = ("linear", "mlp")) -> Points:
-    """Measure the quick axes by as many visits as an interval and the later ones take, each of its usual length."""
+def visited_often(settings: Settings) -> Points:
+    """Measure the quick axes by as many visits as an interval and the later ones take, each of its usual length.
+
+    All operations in one sweep, as a run has them: so its visits lie as far apart as those of a run, in which the
+    machine's speed drifts more than between visits of a few groups.
+    """
     visits = QUICK.visits + LATER
     axes = replace(QUICK, name="coverage", visits=visits, budget_s=QUICK.budget_s * visits / QUICK.visits)
-    points: Points = {}
-    for operation in operations:
-        recorded = measure(settings, axes=axes, operation=operation, tasks=(Task.TIME,)).timings
-        points |= {key: line.outcome for key, line in recorded.items() if line.outcome.state is State.OK}
-    return points
+    say = partial(Progress(settings.progress).report_waiting, "coverage")
+    with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
+        sweep, _ = plan_sweep(settings, axes, device=expected_device(settings))
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        plan = settings.data_dir / "plan.json"
+        write_plan(plan, sweep.plan)
+        planned = replace(settings, plan=plan, commit=sweep.plan.run.commit)
+        timings = measure(planned, operation="sweep", tasks=(Task.TIME,)).timings
+    return {key: line.outcome for key, line in timings.items() if line.outcome.state is State.OK}
 
 
 def held(points: Mapping[tuple[Shape, Contender], TimingOutcome]) -> Iterator[Held]:

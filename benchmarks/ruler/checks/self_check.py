@@ -52,7 +52,7 @@ def aa(*, points: int) -> None:
 
 @main.command(name="coverage")
 def coverage_of_intervals() -> None:
-    """Visit a few groups many times: an interval should hold what later processes find, 9 times in 10."""
+    """Visit the quick axes many times: an interval should hold what later processes find, 9 times in 10."""
     with scratch_settings() as settings:
         found = list(coverage.held(coverage.visited_often(settings)))
     lines, conclusions = coverage.report(found)
