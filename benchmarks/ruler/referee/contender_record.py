@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _JUDGED_FROM_S, _SPARE_CORES = 0.02, 0.3
 # An ambush comes at the beginning of one of so many turns: nobody knows which.
 _TURNS = 8
+# Longer turns are of calls so long that an ambush more would take seconds.
+_LONG_TURN_S = 0.1
 # Before calls that are to look like a turn's a contender is left alone as long as between turns, which may be minutes.
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 1e-3, 0.1
 
@@ -65,9 +67,12 @@ class ContenderRecord:
     def last_ambushes(self, random: Random) -> list[Ambush]:
         """Return what is left to do when all samples are taken, in an order that nobody knows.
 
-        One of each kind where samples are of several calls; of longer calls what was planned and had no turn.
+        One of each kind where samples are of several calls; of longer calls what was planned and had no turn, and if
+        they are not very long, of inputs unknown in any case.
         """
         left = {kind for _, kind in self._planned}
+        if self.turn_s <= _LONG_TURN_S * self.n_samples:
+            left.add(Ambush.NEW_INPUTS)
         return random.sample(kinds := [each for each in Ambush if self.least_calls > 1 or each in left], len(kinds))
 
     def pause_s(self, now_s: float) -> float:

@@ -64,6 +64,7 @@ class GroupReferee:
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
         self._now = perf_counter
+        self._cpu_now = perf_counter if self._threads is None else process_cpu_s
         self._surprises = Surprises(
             self._rotation,
             self._verification,
@@ -71,8 +72,8 @@ class GroupReferee:
             device=load.x.device.type,
             random=self._random,
             now=self._now,
+            read_clocks=lambda: (self._now(), self._cpu_now()),
         )
-        self._cpu_now = perf_counter if self._threads is None else process_cpu_s
 
     def attempt(
         self, contender: Contender, reference: Sequence[torch.Tensor], *, module: Path | None = None
@@ -108,7 +109,6 @@ class GroupReferee:
         if (ambush := record.due_ambush()) is not None:
             self._undo_others()
             self._judge(name, lambda: self._why_ambushed(name, ambush))
-            record.check_s += self._now() - start
 
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Fill the inputs anew; of several calls add up to a quarter, so that nobody knows which is the last."""
@@ -204,10 +204,11 @@ class GroupReferee:
             reason = self._surprises.why_last_wrong(
                 kept, f"in sample {record.n_samples}, of an input it had not seen, "
             )
+        if is_due:
+            # What comes after it is rare, and would leave no time for checks.
+            record.check_s += self._now() - start
         if is_due and reason is None and record.n_checks % _AMBUSHED == 1:
             reason = self._why_odd_at_once(name, record, last_output)
-        if is_due:
-            record.check_s += self._now() - start
         return reason or record.why_too_many_cores(self._threads)
 
     def _sabotage(self, name: str, *, thoroughly: bool) -> str | None:

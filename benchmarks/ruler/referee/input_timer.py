@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.measure.timing import LAST_WARMING_CALLS
 from benchmarks.ruler.referee.failures import raised_by_contender
 from benchmarks.ruler.referee.input_times import InputTimes
 from benchmarks.ruler.referee.verification import snapshot
@@ -25,11 +26,20 @@ _VERY_LONG_CALL_S = 0.5
 class InputTimer:
     """Timer of calls that take their inputs from `rotation`, and of nothing else; whoever calls it rests that.
 
-    Raises, in each method: what `raised_by_contender` makes of a call's error.
+    read_clocks: what is done before the last of a sample's warming calls. Raises, in each method: what
+    `raised_by_contender` makes of a call's error.
     """
 
-    def __init__(self, rotation: Rotation, *, now: Callable[[], float], on_gpu: bool) -> None:
+    def __init__(
+        self,
+        rotation: Rotation,
+        *,
+        now: Callable[[], float],
+        on_gpu: bool,
+        read_clocks: Callable[[], object] = lambda: None,
+    ) -> None:
         self._rotation = rotation
+        self._read_clocks = read_clocks
         self._on_gpu = on_gpu
         self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else lambda: None
         # What is looked up no more, nobody can replace.
@@ -82,8 +92,17 @@ class InputTimer:
         self._rotation.rest()
         self._keep_busy(pause_s)
         self._rotation.prepare(n_calls)
-        self.timed(call, n_warming)
+        n_last = min(LAST_WARMING_CALLS, n_warming)
+        self._warm(call, n_warming - n_last)
+        # As before a sample's last calls, by which one would know it: reading the clocks takes a while.
+        self._read_clocks()
+        self._warm(call, n_last)
         self._rotation.start()
+
+    def _warm(self, call: Callable[[], object], n_calls: int) -> None:
+        with raised_by_contender():
+            for _ in range(n_calls):
+                call()
 
     def _keep_busy(self, seconds: float) -> None:
         """Let time pass as in the turns of rivals: a processor's clock that stood still would tell of a pause."""

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import tracemalloc
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -140,6 +141,7 @@ SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
     "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
     "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
     "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
+    "tracemalloc.start": (tracemalloc.is_tracing, lambda value: tracemalloc.start() if value else tracemalloc.stop()),
     "sys.monitoring": (_monitoring_tools, _use_monitoring_tools),
 }
 # Code that was compiled with -ffast-math sets it when it is loaded, honest code as well, so nobody is blamed for it.

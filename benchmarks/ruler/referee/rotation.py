@@ -22,6 +22,8 @@ _SPARE_VALUES = 2**18
 # A larger input is this many values over and over. A prime, so that no two of its rows are alike.
 _PERIOD = 262_147
 _ALIGNED_TO = 512
+# Of each refill by another factor: whoever has read the whole pool by and by knows no result of what comes next.
+_SCALES = (0.8, 1.25)
 
 
 class Contents(NamedTuple):
@@ -35,7 +37,8 @@ class Rotation:
     """Inputs of one workload, for all its contenders.
 
     Until `start`, a call takes the workload's own input; then the inputs that `prepare` filled, in turn. Their contents
-    are N(0, 1) from a seed that nobody knows beforehand, and change without a trace in the tensors' version.
+    are N(0, s²), of an s between 0.8 and 1.25 and a seed that nobody knows beforehand, and change without a trace in
+    the tensors' version.
     """
 
     def __init__(self, load: Workload) -> None:
@@ -151,6 +154,7 @@ class _Ring:
         self._pool = torch.randn(n_pooled, generator=generator, device=like.device, dtype=like.dtype)
         self._memory = torch.zeros(n_values, dtype=like.dtype, device=like.device)
         self._starts = [0] * n_inputs
+        self._scales = [1.0] * n_inputs
         self.inputs = [self._input(index, like) for index in range(n_inputs)]
         self._taken = [each.data for each in self.inputs]
         self._as_taken = self._as_they_are()
@@ -158,17 +162,18 @@ class _Ring:
 
     def refill(self, order: list[int], rng: random.Random) -> None:
         """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
-        start = rng.randrange(_SPARE_VALUES)
+        start, scale = rng.randrange(_SPARE_VALUES), rng.uniform(*_SCALES)
         if self._is_small and len(order) == len(self._starts):
             n_inputs = len(order)
             values = self._pool[start:].as_strided((n_inputs, self._stride), (self._step, 1))
-            self._memory.view(n_inputs, self._stride).copy_(values)
+            torch.mul(values, scale, out=self._memory.view(n_inputs, self._stride))
             self._starts = [start + index * self._step for index in range(n_inputs)]
+            self._scales = [scale] * n_inputs
             return
         for index in order:
-            self._starts[index] = start + index * self._step
+            self._starts[index], self._scales[index] = start + index * self._step, scale
             for piece, values in self._pieces(index):
-                piece.copy_(values)
+                torch.mul(values, scale, out=piece)
 
     def read(self, order: list[int]) -> None:
         """Read the inputs numbered in `order`."""
@@ -183,7 +188,8 @@ class _Ring:
 
     def holds(self, index: int) -> bool:
         """Return whether input `index` still holds what it was filled with."""
-        return all(torch.equal(piece, values) for piece, values in self._pieces(index))
+        scale = self._scales[index]
+        return all(torch.equal(piece, values * scale) for piece, values in self._pieces(index))
 
     def repaired(self) -> str | None:
         """Give every input its class and memory back, and whether it requires gradients; return what differed."""

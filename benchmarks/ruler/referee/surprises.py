@@ -25,6 +25,7 @@ class Surprises:
     """Surprises for the contenders of a group.
 
     eager: a call that keeps nothing, with which a contender is compared. now: the clock of the contenders' records.
+    read_clocks: as before the last of a sample's warming calls.
     device: of the calls, `cpu` or `cuda`.
     """
 
@@ -37,9 +38,10 @@ class Surprises:
         device: str,
         random: Random,
         now: Callable[[], float],
+        read_clocks: Callable[[], object],
     ) -> None:
         self._rotation, self._verification, self._eager = rotation, verification, eager
-        self.timer = InputTimer(rotation, now=now, on_gpu=device == "cuda")
+        self.timer = InputTimer(rotation, now=now, on_gpu=device == "cuda", read_clocks=read_clocks)
         self._slower_s = _SLOWER_S[device]
         self._random, self._now = random, now
 

@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 # Modules of ours that run between a sample's start and its record; each look costs every sample a little.
 _OURS = (
     *("benchmarks.ruler.measure.attempt", "benchmarks.ruler.measure.clock", "benchmarks.ruler.measure.timing"),
-    *("benchmarks.ruler.measure.disturbances", "benchmarks.ruler.measure.probe", "benchmarks.ruler.measure.statistics"),
+    *(
+        "benchmarks.ruler.measure.counters",
+        "benchmarks.ruler.measure.disturbances",
+        "benchmarks.ruler.measure.kept_chunks",
+    ),
+    *("benchmarks.ruler.measure.policy", "benchmarks.ruler.measure.probe", "benchmarks.ruler.measure.statistics"),
     "benchmarks.ruler.referee.",
     "benchmarks.ruler.providers.compiler_settings",
     "benchmarks.ruler.providers.workload",
-    "benchmarks.ruler.worker.tasks",
+    "benchmarks.ruler.record.codec",
+    *("benchmarks.ruler.worker.outcomes", "benchmarks.ruler.worker.tasks"),
 )
 # What a module's call is looked up by; a class that lacks one inherits it, until somebody puts it there.
 _LOOK_UP = ("__getattr__", "__getattribute__")
@@ -38,9 +44,10 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("gc", gc, ("collect", "disable", "enable", "isenabled")),
     # Tolerances go through these, and what nobody may know beforehand.
     ("math", math, ("ceil", "isfinite", "isnan", "sqrt")),
-    ("random.Random", random.Random, ("choice", "randint", "random", "randrange", "sample")),
+    ("random.Random", random.Random, ("choice", "randint", "random", "randrange", "sample", "uniform")),
+    ("random.Random", random.Random, ("_randbelow", "getrandbits")),
     ("secrets", secrets, ("randbits",)),
-    ("torch.autograd", torch.autograd, ("grad", "backward")),
+    ("torch.autograd", torch.autograd, ("grad", "backward", "_engine_run_backward")),
     ("torch.linalg", torch.linalg, ("vector_norm",)),
     ("torch.cuda", torch.cuda, ("synchronize", "Event", "current_stream", "_sleep", "CUDAGraph")),
     ("torch.cuda.Event", torch.cuda.Event, ("record", "query", "elapsed_time", "synchronize")),
@@ -49,7 +56,7 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
         torch,
         ("equal", "empty", "zeros", "randn", "tensor", "mm", "addmm", "matmul", "inference_mode", "no_grad", "relu"),
     ),
-    ("torch", torch, ("Generator", "randint", "stack")),
+    ("torch", torch, ("Generator", "mul", "randint", "stack")),
     (
         "torch.Tensor",
         torch.Tensor,
@@ -65,7 +72,8 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("torch.nn.Linear", torch.nn.Linear, ("forward", *_OF_A_CALL)),
     ("torch.nn.Parameter", torch.nn.Parameter, ("__torch_function__", *_LOOK_UP)),
     ("torch.nn.modules.linear", torch.nn.modules.linear, ("F",)),
-    ("torch.nn.functional", torch.nn.functional, ("linear", "relu", "gelu", "silu")),
+    ("torch.nn.functional", torch.nn.functional, ("linear", "relu", "gelu", "silu", "has_torch_function_unary")),
+    ("torch._C", torch._C, ("_get_tracing_state",)),  # noqa: SLF001 - what each module's call asks
     (
         "builtins",
         builtins,
@@ -73,11 +81,19 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ),
     ("builtins", builtins, ("range", "reversed", "round", "sorted", "sum", "tuple", "type", "vars", "zip")),
 )  # fmt: skip
+# What limits are: a module's own numbers and names.
+_CONSTANTS = (bool, int, float, str, tuple, frozenset)
 # Hooks that torch runs at every module's call.
 _HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
 
 
 _code = attrgetter("__code__")
+_bases = attrgetter("__bases__")
+
+
+def _defaults(function: FunctionType) -> tuple[tuple[Any, ...] | None, dict[str, Any] | None]:
+    # In place of its dict a copy, which nobody can change.
+    return function.__defaults__, function.__kwdefaults__ and dict(function.__kwdefaults__)
 
 
 class Instrument:
@@ -95,6 +111,13 @@ class Instrument:
         self._values = list(map(getitem, self._spaces, self._names))
         self._functions = list({id(value): value for value in self._values if isinstance(value, FunctionType)}.values())
         self._codes = list(map(_code, self._functions))
+        self._with_defaults = [each for each in self._functions if each.__defaults__ or each.__kwdefaults__]
+        self._defaults = list(map(_defaults, self._with_defaults))
+        self._modules = [module for name, module in sys.modules.items() if name.startswith(_OURS)]
+        self._sizes = [len(vars(each)) for each in self._modules]
+        self._known_names = {(each.__name__, name) for each in self._modules for name in vars(each)}
+        self._classes = [*dict.fromkeys(owner for _, owner, _ in taken if isinstance(owner, type))]
+        self._bases = list(map(_bases, self._classes))
         self._settings: dict[str, object] = {}
         self._overrides = set(_overrides())
         self._n_overrides = len(_overrides())
@@ -143,6 +166,9 @@ class Instrument:
             if (
                 list(map(getitem, self._spaces, self._names)) == self._values
                 and list(map(_code, self._functions)) == self._codes
+                and list(map(_defaults, self._with_defaults)) == self._defaults
+                and list(map(_bases, self._classes)) == self._bases
+                and [len(vars(each)) for each in self._modules] == self._sizes
                 and not any(name in _space(owner) for _, owner, name in self._absent)
             ):
                 return None
@@ -150,9 +176,9 @@ class Instrument:
             pass  # a name was deleted
         return self._put_back()
 
-    def _put_back(self) -> str:
-        """Put everything back; return the first name that was not as it was."""
-        changed = []
+    def _put_back(self) -> str | None:
+        """Put everything back; return the first name that was not as it was, or None if none that matters was."""
+        changed = self._put_defaults_back()
         for function, code in zip(self._functions, self._codes, strict=True):
             if function.__code__ is not code:
                 changed.append(f"{function.__module__}.{function.__qualname__}")
@@ -168,7 +194,32 @@ class Instrument:
             if name in _space(owner):
                 changed.append(f"{where}.{name}")
                 delattr(owner, name)
-        return changed[0]
+        for cls, bases in zip(self._classes, self._bases, strict=True):
+            if cls.__bases__ != bases:
+                changed.append(f"{cls.__module__}.{cls.__qualname__}.__bases__")
+                cls.__bases__ = bases
+        return next(iter([*changed, *self._without_shadows()]), None)
+
+    def _put_defaults_back(self) -> list[str]:
+        changed = []
+        for function, (defaults, of_keywords) in zip(self._with_defaults, self._defaults, strict=True):
+            if _defaults(function) != (defaults, of_keywords):
+                changed.append(f"{function.__module__}.{function.__qualname__}'s defaults")
+                function.__defaults__, function.__kwdefaults__ = defaults, of_keywords and dict(of_keywords)
+        return changed
+
+    def _without_shadows(self) -> list[str]:
+        """Delete what hides builtins in modules that have got new names; return what that was."""
+        shadows = []
+        for number, module in enumerate(self._modules):
+            if len(vars(module)) == self._sizes[number]:
+                continue
+            for name in [each for each in vars(module) if not each.startswith("__") and hasattr(builtins, each)]:
+                if (module.__name__, name) not in self._known_names:
+                    shadows.append(f"{module.__name__}.{name}")
+                    delattr(module, name)
+            self._sizes[number] = len(vars(module))
+        return shadows
 
 
 def _space(owner: object) -> dict[str, Any]:
@@ -236,4 +287,4 @@ def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
 
 def _is_means(name: str, value: object) -> bool:
     # torch.compile leaves its own functions, named like this, in the module whose code it compiled.
-    return not name.startswith("__") and (callable(value) or isinstance(value, ModuleType))
+    return not name.startswith("__") and (callable(value) or isinstance(value, (ModuleType, *_CONSTANTS)))
