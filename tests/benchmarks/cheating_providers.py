@@ -11,7 +11,13 @@ import time
 
 import torch
 
-from tests.benchmarks.clock_watching_providers import computed_after_rivals, skipped_after_rivals
+from tests.benchmarks import meddling_providers
+from tests.benchmarks.clock_watching_providers import (
+    computed_after_rivals,
+    skipped_after_rivals,
+    told_by_a_gap,
+    wrong_in_later_turns,
+)
 from tests.benchmarks.deferring_providers import (
     computed_beforehand,
     filled_at_the_next_call,
@@ -49,21 +55,7 @@ from tests.benchmarks.harmful_providers import (
     slow_parameters,
     slow_table,
 )
-from tests.benchmarks.meddling_providers import (
-    HONEST_CALLS,
-    anomaly_mode,
-    autocast,
-    interrupting,
-    mode_left_on,
-    moved_inputs,
-    profiler_left_on,
-    saved_tensors,
-    skipped_calls,
-    slow_inputs,
-    slow_look_up,
-    slow_own_call,
-    slow_weights,
-)
+from tests.benchmarks.meddling_providers import HONEST_CALLS, OVERLOOKED
 
 
 def remembering(key_of):
@@ -268,19 +260,19 @@ PROVIDERS = {
     "lenient-norms": later_replacing(torch, "stack", lambda _: torch.ones(3, dtype=torch.float64)),
     "foreseen-inputs": foreseen_inputs,
     "slow-namespace": later_replacing(torch.nn.modules.linear, "F", _SlowLinear),
-    "slow-inputs": slow_inputs,
-    "moved-inputs": moved_inputs,
-    "slow-weights": slow_weights,
-    "anomaly-mode": anomaly_mode,
-    "saved-tensors": saved_tensors,
-    "interrupting": interrupting,
-    "profiler-left-on": profiler_left_on,
-    "skipped-calls": skipped_calls,
+    "slow-inputs": meddling_providers.slow_inputs,
+    "moved-inputs": meddling_providers.moved_inputs,
+    "slow-weights": meddling_providers.slow_weights,
+    "anomaly-mode": meddling_providers.anomaly_mode,
+    "saved-tensors": meddling_providers.saved_tensors,
+    "interrupting": meddling_providers.interrupting,
+    "profiler-left-on": meddling_providers.profiler_left_on,
+    "skipped-calls": meddling_providers.skipped_calls,
     "computed-beforehand": computed_beforehand,
-    "slow-look-up": slow_look_up,
-    "slow-own-call": slow_own_call,
-    "mode-left-on": mode_left_on,
-    "autocast": autocast,
+    "slow-look-up": meddling_providers.slow_look_up,
+    "slow-own-call": meddling_providers.slow_own_call,
+    "mode-left-on": meddling_providers.mode_left_on,
+    "autocast": meddling_providers.autocast,
     "several-buffers": several_buffers,
     "monitored-rivals": monitored_rivals,
     "skipped-after-rivals": skipped_after_rivals,
@@ -289,4 +281,14 @@ PROVIDERS = {
     "slow-compiled-call": slow_compiled_call,
     "slow-parameters": slow_parameters,
     "other-gradients": other_gradients,
+    "told-by-a-gap": told_by_a_gap,
+    "wrong-in-later-turns": wrong_in_later_turns,
+    "unlimited": OVERLOOKED["unlimited"],
+    "other-defaults": OVERLOOKED["other-defaults"],
+    "no-bits": OVERLOOKED["no-bits"],
+    "hidden-builtin": OVERLOOKED["hidden-builtin"],
+    "faster-records": OVERLOOKED["faster-records"],
+    "slow-bases": OVERLOOKED["slow-bases"],
+    "slow-tracing": OVERLOOKED["slow-tracing"],
+    "traced-memory": OVERLOOKED["traced-memory"],
 }

@@ -52,3 +52,50 @@ def _skipping(load):
 
 skipped_after_rivals = after_rivals(_skipping)
 computed_after_rivals = after_rivals(computed_beforehand)
+
+
+def told_by_a_gap(load):
+    """Computes beforehand what a sample takes, once the ruler has read its clocks amid the calls that warm up."""
+    known, first_values, beforehand = {}, {}, {}
+    ended, n_warming, is_computed = 0.0, 0, False
+
+    def function(x):
+        nonlocal ended, n_warming, is_computed
+        if x is not load.x:
+            n_warming = 0
+            known[id(x)] = x
+            values = first_values.setdefault(id(x), x.detach().numpy().reshape(-1))
+            first, out = beforehand.get(id(x), (None, None))
+            return out if first == values[0] else load.module(x)
+        if n_warming == 0:
+            beforehand.clear()
+            is_computed = False
+        elif n_warming >= 3 and not is_computed and time.perf_counter() - ended > 1e-5:
+            beforehand.update({key: (first_values[key][0], load.module(each)) for key, each in known.items()})
+            is_computed = True
+        n_warming += 1
+        out = load.module(x)
+        ended = time.perf_counter()
+        return out
+
+    return function
+
+
+def wrong_in_later_turns(load, *, honest_turns=12):
+    """Once a visit has its first check and the ambushes that follow it, half of the rows are what they may be."""
+    n_turns, was_warming = 0, False
+    width = load.module(load.x).shape[1]
+
+    def function(x):
+        nonlocal n_turns, was_warming
+        if x is load.x:
+            was_warming = True
+            return load.module(x)
+        n_turns, was_warming = n_turns + was_warming, False
+        if n_turns <= honest_turns:
+            return load.module(x)
+        out = torch.empty(x.shape[0], width, dtype=x.dtype)
+        out[: len(out) // 2] = load.module(x[: len(out) // 2])
+        return out
+
+    return function

@@ -1,11 +1,18 @@
 """Providers that compute honestly, and change afterwards what others' calls take or go through."""
 
+import dataclasses
+import random
 import signal
 import time
+import tracemalloc
 
 import torch
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from benchmarks.ruler.measure import timing
+from benchmarks.ruler.referee import input_times
+from benchmarks.ruler.worker import outcomes
 
 HONEST_CALLS = 7
 
@@ -163,3 +170,78 @@ slow_look_up = meddling(_slow_look_up)
 slow_own_call = meddling(_slow_own_call)
 mode_left_on = meddling(_mode_left_on)
 autocast = meddling(_autocast)
+
+
+def _unlimited(load, x):
+    """A limit is a number of a module's, not a function."""
+    del load, x
+    input_times._TIMES_SLOWER = 1e9
+
+
+def _other_defaults(load, x):
+    """A function is the same while what it takes for granted is another."""
+    del load, x
+    input_times.InputTimes.why_suspicious.__kwdefaults__["lone_s"] = 1.0
+
+
+def _no_bits(load, x):
+    """`randrange` is as it was; what it draws from is not."""
+    del load, x
+    random.Random._randbelow = lambda *_: 0
+
+
+def _hidden_builtin(load, x):
+    """A name that a module did not have hides the builtin that it uses."""
+    del load, x
+    timing.float = lambda text: float(text) / 10
+
+
+def _faster_records(load, x):
+    """Samples are as they were; the outcome made of them is not."""
+    del load, x
+
+    def faster(outcome, **values):
+        return dataclasses.replace(outcome, **{**values, "latency_s": 1e-9} if "latency_s" in values else values)
+
+    outcomes.replace = faster
+
+
+class _SlowBase(torch.nn.Module):
+    def __getattr__(self, name):
+        time.sleep(1e-5)
+        return super().__getattr__(name)
+
+
+def _slow_bases(load, x):
+    """No class lacks or has anything new, and still looks elsewhere first."""
+    del x
+    type(load.module).__bases__ = (_SlowBase,)
+
+
+def _slow_tracing(load, x):
+    """Each call of a module asks whether it is traced."""
+    del load, x
+    asked = torch._C._get_tracing_state
+
+    def slow():
+        time.sleep(1e-5)
+        return asked()
+
+    torch._C._get_tracing_state = slow
+
+
+def _traced_memory(load, x):
+    del load, x
+    tracemalloc.start(25)
+
+
+OVERLOOKED = {
+    "unlimited": meddling(_unlimited),
+    "other-defaults": meddling(_other_defaults),
+    "no-bits": meddling(_no_bits),
+    "hidden-builtin": meddling(_hidden_builtin),
+    "faster-records": meddling(_faster_records),
+    "slow-bases": meddling(_slow_bases),
+    "slow-tracing": meddling(_slow_tracing),
+    "traced-memory": meddling(_traced_memory),
+}
