@@ -84,7 +84,13 @@ def _surface(surface: SurfaceVerdict, *, told: Collection[SurfaceVerdict]) -> di
 def _failing_anew(judgement: Judgement) -> list[dict[str, object]]:
     known = {change.series_id: _acknowledgement(change) for change in judgement.known_anew}
     return [
-        {**_named(row), "state": row.state, "reason": row.reason, "known": known.get(row.series_id)}
+        {
+            **_named(row),
+            "version": row.version,
+            "state": row.state,
+            "reason": row.reason,
+            "known": known.get(row.series_id),
+        }
         for row in judgement.failing_anew
     ]
 

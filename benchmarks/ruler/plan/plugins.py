@@ -25,7 +25,10 @@ EXPECTED_COUNTS = frozenset({"operators", "launches"})
 # What lists of names and layouts of weights are written with.
 _NOT_IN_NAMES = re.compile(r"[:,\s]")
 # A module may sleep or loop; PR_SET_PDEATHSIG (1) ends it with the run that tries it.
-_RUN_ONCE = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(1, 9); runpy.run_path(sys.argv[1])"
+_RUN_ONCE = (
+    "import ctypes, os, runpy, sys; ctypes.CDLL(None).prctl(1, 9); "
+    "sys.path.append(os.path.dirname(os.path.abspath(sys.argv[1]))); runpy.run_path(sys.argv[1])"
+)
 
 
 def foreign_names(module: Path | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
@@ -134,6 +135,9 @@ def _foreign_builder(name: str, module: Path | None) -> Builder | None:
             builder: Builder = point.load()
         return builder
     if module and name in names_in_module(module):
+        # What lies beside it can be imported, and hides nothing that has such a name.
+        if (folder := str(module.resolve().parent)) not in sys.path:
+            sys.path.append(folder)
         with made_when_loaded(str(module)):
             builders: dict[str, Builder] = runpy.run_path(str(module))["PROVIDERS"]
         return builders[name]

@@ -49,7 +49,7 @@ def with_first_calls(
         if found.time_to_first_call_s is None:
             say(f"{name}: {found.state}: {found.reason}")
             continue
-        say(f"{name}: {found.time_to_first_call_s:.2f} s to its first call")
+        say(f"{name}: {_in_words(found.time_to_first_call_s)} to its first call")
         added = replace(line, outcome=replace(line.outcome, time_to_first_call_s=found.time_to_first_call_s))
         journal.append(sweep.plan.path, [added])
         sweep = sweep.with_lines([added])
@@ -64,3 +64,7 @@ def _first_call(line: TimingLine, worker: WorkerProcess) -> TimingOutcome:
         return TimingOutcome(state=answer.death.state, reason=answer.death.reason)
     (message,) = (message for message in answer.messages if message["event"] == "outcome")
     return value_from_json(TimingOutcome, message["outcome"])
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

@@ -77,7 +77,7 @@ def _acquire(fd: int, path: Path, say: Callable[[str], None], *, waits: bool, ho
             if not waits:
                 raise MachineBusy(f"{message}; leave out --no-wait (FUSEBENCH_LOCK=fail) to wait for it") from None
             if time.monotonic() - said_at >= _SECONDS_BETWEEN_REMINDERS:
-                say(message)
+                say(f"{message}; waiting for it to end")
                 said_at = time.monotonic()
             time.sleep(0.2)
         else:

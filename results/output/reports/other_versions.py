@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from results.judgement.sides import OK, point_of
@@ -77,14 +78,25 @@ def _failing(judgement: Judgement, rows: Iterable[SeriesValueRow], *, remedies: 
     kinds = ((of_rulers, "which another ruler measured there"), (of_suites, "in another version there"))
     for (chosen, what), remedy in zip(kinds, remedies, strict=True):
         if chosen:
-            first, (fail, were) = chosen[0], ("fails", "was") if len(chosen) == 1 else ("fail", "were")
+            first, (fail, were) = min(chosen, key=_gravity), ("fails", "was") if len(chosen) == 1 else ("fail", "were")
             parameters = parameters_in_words(first.parameters, without=shared)
             found.append(
-                f"{len(chosen):,} series {fail} at the head, {what}, and {were} ok at the base: "
+                f"{len(chosen):,} series {fail} at the head{_states(chosen)}, {what}, and {were} ok at the base: "
                 f"{benchmark_in_words(first)}{f' ({parameters})' if parameters else ''} is {first.state}, "
                 f"{first.reason or 'no reason given'}. {remedy}"
             )
     return found
+
+
+def _gravity(row: SeriesValueRow) -> int:
+    """Return where a failure stands among others: what is wrong comes first, what is not available last."""
+    return {"wrong": 0, "unavailable": 2}.get(row.state, 1)
+
+
+def _states(rows: list[SeriesValueRow]) -> str:
+    """Return how many rows fail in which way, in parentheses, if in several."""
+    counts = Counter(row.state for row in sorted(rows, key=_gravity))
+    return f" ({', '.join(f'{n:,} {state}' for state, n in counts.items())})" if len(counts) > 1 else ""
 
 
 def _series(row: SeriesValueRow) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """Providers from outside."""
 
 import re
+import sys
 import textwrap
 from dataclasses import replace
 
@@ -138,3 +139,14 @@ def test_expectations_that_say_nothing_of_their_own_providers_are_refused(tmp_pa
     with pytest.raises(InvalidProviderModule, match="EXPECTATIONS is no") as error:
         refuse_broken_module(path)
     assert '"operators": 3' in str(error.value)
+
+
+def test_a_provider_file_may_import_what_lies_beside_it_and_hides_nothing(tmp_path, shape, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "kernel_beside_it.py").write_text("def build(load):\n    return load.module\n")
+    (tmp_path / "torch.py").write_text("raise RuntimeError\n")
+    path = tmp_path / "mine.py"
+    path.write_text("import torch\nfrom kernel_beside_it import build\nPROVIDERS = {'a': build}\n")
+    refuse_broken_module(path)
+    load = workload(shape, device=torch.device("cpu"))
+    assert providers.build(Contender(provider="a"), load, module=path).function is load.module

@@ -71,7 +71,7 @@ def test_every_point_that_is_ok_has_its_first_call_timed_in_a_worker_of_its_own(
     found = {c.provider: line.outcome.time_to_first_call_s for (_, c), line in done.recorded.timings.items()}
     assert found == {"eager": 0.01, "compiled": 3.5, "raises": None, "segfaults": None, "is-wrong": None}
     assert [text.split(": ")[-1] for text in said] == [
-        "0.01 s to its first call",
+        "10 ms to its first call",
         "3.50 s to its first call",
         "no",
         "killed by SIGSEGV",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -120,3 +121,15 @@ def test_junit_tells_what_fails_by_another_ruler_beside_what_fails_for_certain()
 def judged_junit_output(base, head):
     text = rendered(judged(base, head), report_format=ReportFormat.JUNIT)
     return ET.fromstring(text).findtext("system-out")  # noqa: S314 - ours
+
+
+def test_of_several_kinds_each_is_counted_and_the_gravest_is_named():
+    base = [row(CALM, batch=batch) for batch in (1, 2, 3)]
+    head = [failed(state, batch=batch, commit=B, version="4") for batch, state in ((1, "unavailable"), (2, "wrong"))]
+    found = judged(base, [*head, row(CALM, batch=3, commit=B)])
+    [told] = warnings(found)
+    assert told.startswith("2 series fail at the head (1 wrong, 1 unavailable), which another ruler measured there, ")
+    assert "batch=2" in told
+    assert " is wrong, " in told
+    by_json = json.loads(rendered(found, report_format=ReportFormat.JSON))["failing_anew"]
+    assert [(one["state"], one["version"]) for one in by_json] == [("unavailable", "4"), ("wrong", "4")]
