@@ -79,7 +79,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     n_rounds = 0
     chunks = KeptChunks()
     repeats_left_s = policy.budget_s * len(states)
-    active = list(states)
+    active, is_settled = list(states), False
     while active:
         # A watch may let other processes have their turns first: that time passes as well, but is no part of the turn.
         chunk_began = clock.now()
@@ -111,8 +111,19 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
                 del state.samples[n_samples:]
         else:
             chunks.keep(chunk_s, reason, taken)
+        if not active and not is_settled:
+            is_settled = True
+            if anew := _counted_at_last(states, clock=clock, policy=policy, announce=announce):
+                watch.forget_all()
+                states, n_rounds, active, chunks = anew, 0, list(anew), KeptChunks()
     for name in referee.after_last_samples(list(states), announce=announce):
         del states[name]
+    return _samplings(states, chunks, watch, baseline=baseline, policy=policy)
+
+
+def _samplings(
+    states: Mapping[str, _ContenderState], chunks: KeptChunks, watch: Watch, *, baseline: str, policy: Policy
+) -> dict[str, Sampling]:
     disturbed = chunks.disturbance({n: each.samples for n, each in states.items()}, share=policy.disturbed_share)
     if disturbed is None and chunks.disturbed_share > policy.disturbed_share:
         watch.forget_disturbed()
@@ -155,8 +166,28 @@ def _recounted(states: Mapping[str, _ContenderState], *, policy: Policy) -> dict
         for name, samples in last.items()
         if len(samples) == _LAST and max(samples) * states[name].calls_per_sample < policy.short * policy.min_sample_s
     }
-    anew = {name: replace(each, spent_s=0.0, uncounted_s=0.0, samples=[]) for name, each in states.items()}
-    return anew | short if short else None
+    return _without_samples(states) | short if short else None
+
+
+def _counted_at_last(
+    states: Mapping[str, _ContenderState], *, clock: Clock, policy: Policy, announce: Callable[[str], None]
+) -> dict[str, _ContenderState] | None:
+    """Return all contenders without samples, if a call of some that had time for few is far shorter than these by now.
+
+    Such as one that tunes itself over its first calls, which were long enough for its whole budget.
+    """
+    settled = dict[str, _ContenderState]()
+    for name, state in states.items():
+        if state.is_fixed or state.spent_s < policy.budget_s or not 0 < len(state.samples) < _LAST:
+            continue
+        announce(name)
+        if clock.wall(state.call, calls=1) < policy.short * median(state.samples):
+            settled[name] = _warmed_up(state.call, None, clock=clock, policy=policy)
+    return _without_samples(states) | settled if settled else None
+
+
+def _without_samples(states: Mapping[str, _ContenderState]) -> dict[str, _ContenderState]:
+    return {name: replace(each, spent_s=0.0, uncounted_s=0.0, samples=[]) for name, each in states.items()}
 
 
 def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:

@@ -58,7 +58,7 @@ def test_the_baseline_goes_on_alone_beside_a_rival_far_slower_than_its_budget(cl
     rounds, found = turns_of(
         clock, "eager", "slow", policy=Policy(budget_s=1.0), durations_s={"eager": WILD, "slow": [10.0]}
     )
-    assert rounds.count("slow") == 1
+    assert rounds.count("slow") == 2, "its sample, and a call that tells whether it is still as slow"
     assert len(found["eager"].samples_s) > 100
 
 
@@ -205,3 +205,24 @@ def test_time_that_a_watch_gives_to_other_processes_passes_as_well(clock):
     )
     assert 6.0 <= clock.time_s < 7.0
     assert clock.log.count("eager") == pytest.approx(600, abs=110)
+
+
+@pytest.mark.parametrize("n_tuning", [3, 4])
+def test_who_tunes_itself_over_calls_as_long_as_its_budget_is_told_what_a_call_takes_then(clock, n_tuning):
+    calls = {"eager": Op(clock, "eager", 60e-6), "tuned": Op(clock, "tuned", *[0.3] * n_tuning, 55e-6)}
+    policy = Policy(budget_s=0.17)
+    found = sample_group(calls, baseline="eager", clock=clock, policy=policy, watch=Disturbed([]))
+    assert set(found["tuned"].samples_s) == {55e-6}
+    assert min(len(each.samples_s) for each in found.values()) >= 12
+
+
+def test_who_has_calls_as_long_as_its_budget_has_one_more_and_keeps_its_samples(clock):
+    found = sample_group(
+        {"eager": Op(clock, "eager", 0.3)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(budget_s=0.17),
+        watch=CalmWatch(),
+    )
+    assert found["eager"].samples_s == (0.3,)
+    assert clock.log.count("eager") == 5  # two that warm up, one that re-warms, the sample, and one that looks again
