@@ -159,7 +159,8 @@ class Judgement:
     failing: series that both measured and that worked at neither, which is no change. surfaces: of rounds, what the
     points of each surface say together. failing_anew: rows that fail at the head, by another ruler or version than that
     by which the base's were ok; commit and ruler are both new to them, and either may be the cause. known_anew: the
-    acknowledged changes that explain some of these.
+    acknowledged changes that explain some of these. failing_besides: rows that fail so while the base's ruler finds the
+    head's ok.
     """
 
     base_commit: str
@@ -177,6 +178,7 @@ class Judgement:
     failing: tuple[SeriesValueRow, ...] = ()
     surfaces: tuple[SurfaceVerdict, ...] = ()
     failing_anew: tuple[SeriesValueRow, ...] = ()
+    failing_besides: tuple[SeriesValueRow, ...] = ()
     known_anew: tuple[KnownChange, ...] = ()
 
     def only(self, series_ids: Collection[int]) -> Judgement:
@@ -196,6 +198,7 @@ class Judgement:
             not_yet=chosen(self.not_yet),
             failing=chosen(self.failing),
             failing_anew=chosen(self.failing_anew),
+            failing_besides=chosen(self.failing_besides),
             surfaces=tuple(one for one in self.surfaces if len(chosen(one.rows)) == len(one.rows)),
         )
         of_verdicts = (verdict.head for verdict in found.verdicts)

@@ -117,6 +117,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, both)
     gone = (verdict._replace(least_change=least_change) for verdict in missed)
+    newer = [side.row for key, side in at_head.items() if key not in at_base]
+    ok_at_both = [base.row for base, head in both.values() if base.is_ok and head.is_ok]
     return Judgement(
         base_commit=base_commit,
         head_commit=head_commit,
@@ -129,7 +131,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         shifts=tuple(shifted.values()),
         failing=tuple(head.row for base, head in both.values() if not (base.has_value or head.has_value)),
         surfaces=surfaces,
-        failing_anew=failing_anew(excused, [side.row for key, side in at_head.items() if key not in at_base]),
+        failing_anew=failing_anew(excused, newer),
+        failing_besides=failing_anew(ok_at_both, newer),
     )
 
 

@@ -12,6 +12,7 @@ from results.metrics import LATENCY, SWEEP_METRICS, Direction, Precision
 from results.output.reports.finding_words import undirected_in_words
 from results.output.reports.other_versions import (
     failing_anew,
+    failing_besides,
     known_anew,
     of_failing_points,
     other_version_of,
@@ -145,7 +146,7 @@ def notes(judgement: Judgement) -> list[str]:
         own = "has a least change of its own" if n_own == 1 else "have a least change of their own"
         parts.append(f"{n_own:,} series {own} (pyproject.toml).")
     parts += [*_moved_controls(judgement), *_moved_together(judgement), *failing_anew(judgement)]
-    parts += known_anew(judgement)
+    parts += [*known_anew(judgement), *failing_besides(judgement)]
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:

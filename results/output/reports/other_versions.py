@@ -60,6 +60,16 @@ def failing_anew(judgement: Judgement) -> list[str]:
     return _failing(judgement, judgement.unknown_anew, remedies=remedies)
 
 
+def failing_besides(judgement: Judgement) -> list[str]:
+    """Return what fails at the head by another ruler or version, and is ok there by the base's."""
+    by_one = other_version_of(judgement, LATENCY.name).remedy
+    remedies = (
+        f"By the base's ruler it is ok at the head, and that is compared: {by_one}.",
+        "In the base's version it is ok at the head, and that is compared.",
+    )
+    return _failing(judgement, judgement.failing_besides, remedies=remedies)
+
+
 def known_anew(judgement: Judgement) -> list[str]:
     """Return what fails so and was acknowledged, with the reasons."""
     found = []

@@ -133,3 +133,13 @@ def test_of_several_kinds_each_is_counted_and_the_gravest_is_named():
     assert " is wrong, " in told
     by_json = json.loads(rendered(found, report_format=ReportFormat.JSON))["failing_anew"]
     assert [(one["state"], one["version"]) for one in by_json] == [("unavailable", "4"), ("wrong", "4")]
+
+
+def test_what_a_newer_ruler_finds_wrong_is_told_where_the_bases_ruler_passes_it():
+    found = judged([row(CALM)], [row(CALM, commit=B), failed("wrong", commit=B, version="4")])
+    assert exit_code(found) is ExitCode.FINE
+    [told] = [note for note in notes(found) if "fails at the head" in note]
+    assert "is wrong, wrong in this test. By the base's ruler it is ok at the head, and that is compared" in told
+    assert told in rendered(found, report_format=ReportFormat.TEXT)
+    slower_too = judged([row(CALM)], [failed("wrong", commit=B), failed("wrong", commit=B, version="4")])
+    assert not slower_too.failing_besides
