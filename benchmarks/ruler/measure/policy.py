@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.measure.clock import Clock
 
+ENOUGH_TO_TELL = 3
+"""So many samples in a row that are too short are no noise; who has fewer has one more call timed at the end."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.kept_chunks import KeptChunks, Watch
-from benchmarks.ruler.measure.policy import Policy, calls_per_sample, warm_up, warming_calls
+from benchmarks.ruler.measure.policy import ENOUGH_TO_TELL, Policy, calls_per_sample, warm_up, warming_calls
 from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_speedup
 from benchmarks.ruler.record.outcome import Stop
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 LAST_WARMING_CALLS = 2
 """So many of the re-warming calls come after the referee has read its clocks (docs/adr/0020)."""
-# So many samples in a row that are too short are no noise.
-_LAST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,11 +158,12 @@ def _recounted(states: Mapping[str, _ContenderState], *, policy: Policy) -> dict
 
     Then warm-up found that one slower than it is: it was held up, or got faster later. Its calls are counted anew.
     """
-    last = {name: state.samples[-_LAST:] for name, state in states.items() if not state.is_fixed}
+    last = {name: state.samples[-ENOUGH_TO_TELL:] for name, state in states.items() if not state.is_fixed}
     short = {
         name: _counted(states[name].call, median(samples), policy=policy)
         for name, samples in last.items()
-        if len(samples) == _LAST and max(samples) * states[name].calls_per_sample < policy.short * policy.min_sample_s
+        if len(samples) == ENOUGH_TO_TELL
+        and max(samples) * states[name].calls_per_sample < policy.short * policy.min_sample_s
     }
     return _without_samples(states) | short if short else None
 
@@ -178,7 +177,7 @@ def _counted_at_last(
     """
     settled = dict[str, _ContenderState]()
     for name, state in states.items():
-        if state.is_fixed or state.spent_s < policy.budget_s or not 0 < len(state.samples) < _LAST:
+        if state.is_fixed or state.spent_s < policy.budget_s or not 0 < len(state.samples) < ENOUGH_TO_TELL:
             continue
         announce(name)
         if clock.wall(state.call, calls=1) < policy.short * median(state.samples):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.policy import calls_per_sample, warming_calls
+from benchmarks.ruler.measure.policy import ENOUGH_TO_TELL, calls_per_sample, warming_calls
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.cpu_caches import last_level_cache_bytes
 from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Pass
@@ -139,7 +139,8 @@ def sampling_seconds(policy: Policy, *, call_s: float, flush_s: float, n_calls: 
     counted_s, uncounted_s = (calls + n_warming) * call_s, calls * flush_s
     n_rounds = math.ceil(policy.budget_s / counted_s)
     n_rounds = min(n_rounds, max(policy.min_rounds, math.ceil(policy.budget_s / (counted_s + uncounted_s))))
-    return warm_up_s + min(n_rounds, policy.max_samples) * (counted_s + uncounted_s)
+    last_s = call_s if n_calls is None and n_rounds < ENOUGH_TO_TELL else 0.0
+    return warm_up_s + min(n_rounds, policy.max_samples) * (counted_s + uncounted_s) + last_s
 
 
 def profile_seconds(shape: Shape, contenders: Iterable[Contender], *, call_s: float) -> float:
