@@ -110,7 +110,10 @@ def test_a_point_whose_profile_holds_no_operator_is_wrong_though_it_was_timed(el
 def test_all_timing_lines_come_before_the_profiles(recorded, settings):
     (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
-    assert kinds == ["timing"] * len(recorded.timings) + ["profile"] * len(recorded.profiles)
+    # A point's line is written again where its visit turns out to have been slow, or its floor another.
+    n_timings = kinds.count("timing")
+    assert len(recorded.timings) <= n_timings
+    assert kinds == ["timing"] * n_timings + ["profile"] * len(recorded.profiles)
 
 
 def test_a_finished_sweep_measures_nothing_again(recorded, settings, capsys):
