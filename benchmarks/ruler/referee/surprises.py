@@ -25,8 +25,7 @@ class Surprises:
     """Surprises for the contenders of a group.
 
     eager: a call that keeps nothing, with which a contender is compared. now: the clock of the contenders' records.
-    read_clocks: as before the last of a sample's warming calls.
-    device: of the calls, `cpu` or `cuda`.
+    read_clocks: as before the last of a sample's warming calls. device: of the calls, `cpu` or `cuda`.
     """
 
     def __init__(  # noqa: PLR0913 - each is a separate instrument
