@@ -113,7 +113,7 @@ def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded
         path.write_bytes(recorded)
     assert waiting.wait() == 0, place.said()
     assert "2 recorded already" in place.said()
-    assert f"(process {os.getpid()}, {lock})\n" in place.said()
+    assert f"(process {os.getpid()}, {lock}); waiting for it to end\n" in place.said()
     assert path.read_bytes() == recorded
 
 
