@@ -114,13 +114,16 @@ def usual_spread(spreads: Iterable[Spread], *, before: Spread = USUAL) -> Spread
     return Spread(sd=math.sqrt(sum(one.dof * one.sd**2 for one in known) / dof), dof=dof)
 
 
-def interval_over_visits(visits: Sequence[Sequence[float]], *, usual: Spread = USUAL) -> MedianInterval:
+def interval_over_visits(
+    visits: Sequence[Sequence[float]], *, usual: Spread = USUAL, drift: Spread | None = None
+) -> MedianInterval:
     """Return the median of the visits' medians, and an interval that holds the next processes' median, too.
 
     It is what two intervals hold together: that of all values as if they were of one visit, and Student's of the
     visits' medians. Two or three visits tell little of how far visits lie apart, so their variance is moderated: the
     mean of their own and the usual one, weighted by degrees of freedom, of which the usual counts for 4 at most. One
-    visit tells nothing of it: there the usual counts for 4, and a guess is no better than it is.
+    visit tells nothing of it: there the usual counts for 4, and a guess is no better than it is. What drifts from
+    hour to hour meets visits within a minute alike: how far is `drift`; both errors add up by their squares.
     Source: Smyth, *Linear models and empirical Bayes methods*, 2004, §4. Its half width is of the value's logarithm, so
     that no time or ratio is told to be negative. Raises: ValueError if there are no values.
     """
@@ -130,7 +133,8 @@ def interval_over_visits(visits: Sequence[Sequence[float]], *, usual: Spread = U
     dof = own.dof + weight
     sd = math.sqrt((own.dof * own.sd**2 + weight * usual.sd**2) / dof)
     error_of_median = _OVER_THE_MEANS.get(len(visits), math.sqrt(math.pi / 2)) * sd / math.sqrt(len(visits))
-    factor = math.exp(min(students_t(dof) * error_of_median, _MOST_HALF))
+    of_drift = students_t(drift.dof) * drift.sd if drift is not None else 0.0
+    factor = math.exp(min(math.hypot(students_t(dof) * error_of_median, of_drift), _MOST_HALF))
     pooled = median_interval([each for values in visits for each in values])
     return MedianInterval(median=value, low=min(pooled.low, value / factor), high=max(pooled.high, value * factor))
 

@@ -55,6 +55,10 @@ class KeptUsual:
         for spread in (self.usual.latency, self.usual.slow_latency, self.usual.speedup):
             if not 0 <= spread.sd < math.inf:
                 raise ValueError(f"{spread.sd!r} is no spread")
+        for measured_at, speed in self.usual.speeds.items():
+            moment_from_text(measured_at)
+            if not 0 < speed < math.inf:
+                raise ValueError(f"{speed!r} is no speed")
 
 
 def moment_from_text(text: str) -> datetime:

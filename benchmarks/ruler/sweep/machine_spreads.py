@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.sweep.machine_file import KeptUsual, is_of_a_wrong_clock, keep_usual, kept_usual, moment_from_text
-from benchmarks.ruler.sweep.usual_spreads import NOTHING_KNOWN, KnownSpreads, Usual, usual_beside, usual_of
+from benchmarks.ruler.sweep.usual_spreads import (
+    NOTHING_KNOWN,
+    KnownSpreads,
+    Usual,
+    speed_of_run,
+    usual_beside,
+    usual_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +25,9 @@ if TYPE_CHECKING:
     from benchmarks.ruler.record.outcome import TimingOutcome
 
 LONGEST_KEPT = timedelta(days=30)
+# Runs in a row find the machine in one mood.
+_LEAST_BETWEEN_RUNS = timedelta(hours=1)
+_MOST_RUNS = 30
 
 
 class MachineSpreads:
@@ -38,12 +49,23 @@ class MachineSpreads:
         outcomes = {key: line.outcome for key, line in timings.items()}
         return usual_beside([shape], outcomes, before=self.before, known=self._known)[shape]
 
-    def learn(self, lines: Iterable[TimingLine]) -> None:
-        """Keep for later runs how far the visits of a whole run's `lines` lay apart. Raises: JournalError."""
-        found = self.usual(line.outcome for line in lines).for_later_runs()
+    def learn(self, lines: Iterable[TimingLine], *, now: datetime | None = None) -> None:
+        """Keep for later runs how far the visits of a whole run's `lines` lay apart, and how fast the machine was.
+
+        Raises: JournalError.
+        """
+        now, outcomes = now or datetime.now(UTC), [line.outcome for line in lines]
+        found = replace(self.usual(outcomes).for_later_runs(), speeds=self._speeds_with(speed_of_run(outcomes), now))
         if found != self.before:
-            kept = KeptUsual(usual=found, measured_at=datetime.now(UTC).isoformat(timespec="seconds"))
+            kept = KeptUsual(usual=found, measured_at=now.isoformat(timespec="seconds"))
             keep_usual(self._data_dir, kept, machine=self._machine, environment=self._environment)
+
+    def _speeds_with(self, speed: float | None, now: datetime) -> dict[str, float]:
+        ages = {at: abs(now - moment_from_text(at)) for at in self.before.speeds}
+        speeds = {at: self.before.speeds[at] for at, age in ages.items() if age <= LONGEST_KEPT}
+        if speed is not None and min(ages.values(), default=LONGEST_KEPT) >= _LEAST_BETWEEN_RUNS:
+            speeds[now.isoformat(timespec="seconds")] = speed
+        return dict(sorted(speeds.items())[-_MOST_RUNS:])
 
     def _of_earlier_runs(self) -> Usual:
         kept, now = kept_usual(self._data_dir, machine=self._machine, environment=self._environment), datetime.now(UTC)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.statistics import USUAL, WEIGHT_OF_USUAL, Spread, spread_between, usual_spread
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.record.part_speed import disturbs_ratios
+from benchmarks.ruler.record.part_speed import LEAST_SPEED, disturbs_ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from benchmarks.ruler.plan.points import Contender, Shape
     from benchmarks.ruler.record.outcome import TimingOutcome, Visit
@@ -18,18 +21,34 @@ if TYPE_CHECKING:
 # Leaving each of more shapes out once takes minutes, and changes nothing.
 _MANY_SHAPES = 64
 
+# Of a machine's speed from run to run where no runs are known: undisturbed it is somewhere between LEAST_SPEED and its
+# best, each as likely, and of a uniform distribution the standard deviation is its length over √12. So many degrees of
+# freedom that Student's t is a normal distribution's quantile.
+_SPEED_OF_ANY_MACHINE = Spread(sd=-math.log(LEAST_SPEED) / math.sqrt(12), dof=100)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Usual:
     """How far visits usually lie apart, by what other points of the run show, and earlier runs on the machine.
 
     latency: of undisturbed visits. slow_latency: where the machine was merely slow, if only at some visits, by as much
-    as it pleased. speedup: of both alike.
+    as it pleased. speedup: of both alike. speeds: the machine's in earlier runs, as a share of its best, by when they
+    ended.
     """
 
     latency: Spread = USUAL
     slow_latency: Spread = USUAL
     speedup: Spread = USUAL
+    speeds: Mapping[str, float] = field(default_factory=dict)
+
+    def drift(self) -> Spread:
+        """Return how far the machine's speeds lie apart from run to run, of runs that nothing disturbed."""
+        if len(self.speeds) < 2:
+            return _SPEED_OF_ANY_MACHINE
+        logs = [math.log(speed) for speed in self.speeds.values()]
+        middle, dof = fmean(logs), WEIGHT_OF_USUAL + len(logs) - 1
+        squares = WEIGHT_OF_USUAL * _SPEED_OF_ANY_MACHINE.sd**2 + sum((one - middle) ** 2 for one in logs)
+        return Spread(sd=math.sqrt(squares / dof), dof=dof)
 
     def for_later_runs(self) -> Usual:
         """Return this as a later run takes it: of little weight beside its own visits, as the hour is another."""
@@ -37,7 +56,7 @@ class Usual:
             replace(each, dof=min(each.dof, WEIGHT_OF_USUAL))
             for each in (self.latency, self.slow_latency, self.speedup)
         )
-        return Usual(latency=latency, slow_latency=slow, speedup=speedup)
+        return replace(self, latency=latency, slow_latency=slow, speedup=speedup)
 
 
 NOTHING_KNOWN = Usual()
@@ -68,6 +87,13 @@ def usual_beside(
     if len({shape for shape, _ in spreads}) > _MANY_SHAPES:
         return dict.fromkeys(shapes, _usual([each for _, each in spreads], before))
     return {shape: _usual([each for other, each in spreads if other != shape], before) for shape in shapes}
+
+
+def speed_of_run(outcomes: Iterable[TimingOutcome]) -> float | None:
+    """Return the machine's speed at the undisturbed visits of a run, as a share of its best; None without any."""
+    visits = [visit for one in outcomes for visit in one.visits if visit.disturbed is None]
+    speeds = [visit.machine_speed for visit in visits if visit.machine_speed]
+    return median(speeds) if speeds else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +134,7 @@ def _usual(spreads: Sequence[_Spreads], before: Usual) -> Usual:
         latency=usual_spread((each.latency for each in spreads), before=_learnt(before.latency)),
         slow_latency=usual_spread((each.slow_latency for each in spreads), before=_learnt(before.slow_latency)),
         speedup=usual_spread((each.speedup for each in spreads), before=_learnt(before.speedup)),
+        speeds=before.speeds,
     )
 
 

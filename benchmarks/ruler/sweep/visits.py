@@ -68,7 +68,11 @@ def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usu
     counted = _counted(outcome.visits)
     samples = visits_samples(outcome)
     usual_latency = usual.slow_latency if is_slow(counted) else usual.latency
-    latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual_latency)
+    # A GPU does not run at its host's speed.
+    is_of_host = all(one.machine_speed is not None and one.device_time_s is None for one in counted)
+    latency = interval_over_visits(
+        [samples[one.measured_at] for one in counted], usual=usual_latency, drift=usual.drift() if is_of_host else None
+    )
     calls = [one.calls_per_sample for one in counted if one.calls_per_sample is not None]
     faults = _known(*(one.minor_faults_per_call for one in counted))
     found = replace(

@@ -1,5 +1,6 @@
 """How far visits usually lie apart: what a run of one shape knows of the machine it runs on."""
 
+import json
 import random
 import statistics
 from dataclasses import replace
@@ -7,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.measure.statistics import USUAL, WEIGHT_OF_USUAL, Spread
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
@@ -148,3 +150,85 @@ def test_it_lies_beside_the_best_times_of_the_probe_and_neither_loses_the_other(
 def test_where_a_run_has_no_visits_to_go_by_what_was_known_before_is_usual():
     before = Usual(latency=Spread(sd=0.05, dof=4), speedup=Spread(sd=0.01, dof=4))
     assert usual_of([], before=before) == before
+
+
+def of_a_run_at(speed, rng, usual, **changes):
+    """A point's outcome after three visits of a run, through which the machine keeps its `speed`."""
+    outcomes = {}
+    for number in range(3):
+        sample_s = rng.lognormvariate(0, 0.002) / speed
+        new = TimingOutcome(state=State.OK, latency_s=sample_s, samples_s=(sample_s,) * 20, **changes)
+        about = {"measured_at": f"2026-01-0{number + 1}", "conditions": {"machine_speed": speed}, "usual": usual}
+        outcomes = with_visit(outcomes, {EAGER: new}, **about)
+    return outcomes[EAGER]
+
+
+KNOWN_AS_STEADY = Usual(speeds={f"2026-01-{day:02}": 0.97 for day in range(1, 31)})
+
+
+@pytest.mark.parametrize(("usual", "is_held"), [(NOTHING_KNOWN, True), (KNOWN_AS_STEADY, False)])
+def test_an_interval_holds_what_later_runs_find_at_any_speed_unless_the_machine_was_known_as_steady(usual, is_held):
+    rng = random.Random(0)
+    n_held = 0
+    for _ in range(400):
+        found = of_a_run_at(rng.uniform(0.92, 1), rng, usual)
+        later = statistics.median(1 / rng.uniform(0.92, 1) for _ in range(10))
+        n_held += found.latency_ci_low_s <= later <= found.latency_ci_high_s
+    assert (n_held >= 0.95 * 400) is is_held
+
+
+@pytest.fixture
+def after_runs_at(tmp_path, timing_line):
+    """What is usual on a machine after runs at these speeds, so far apart."""
+
+    def usual(*speeds, apart):
+        start = datetime.now(UTC) - len(speeds) * apart
+        rng = random.Random(0)
+        for number, speed in enumerate(speeds):
+            line = replace(timing_line, outcome=of_a_run_at(speed, rng, NOTHING_KNOWN))
+            MachineSpreads(tmp_path, **HERE).learn([line], now=start + number * apart)
+        return MachineSpreads(tmp_path, **HERE).usual([])
+
+    return usual
+
+
+def test_after_runs_on_a_steady_machine_its_times_are_known_better(after_runs_at):
+    steady = after_runs_at(*[0.97, 0.98] * 10, apart=timedelta(hours=5))
+    widths = [relative_width(of_a_run_at(0.97, random.Random(1), usual)) for usual in (steady, NOTHING_KNOWN)]
+    assert widths[0] < 0.7 * widths[1]
+
+
+def test_after_runs_on_a_machine_that_drifts_they_are_not(after_runs_at):
+    drifting = after_runs_at(*[0.92, 1.0] * 10, apart=timedelta(hours=5))
+    assert drifting.drift().sd > 1.2 * NOTHING_KNOWN.drift().sd
+
+
+def test_runs_in_a_row_are_one_mood_of_the_machine(after_runs_at):
+    assert len(after_runs_at(*[0.97] * 20, apart=timedelta(minutes=7)).speeds) == 3
+
+
+def test_what_a_machine_did_two_months_ago_is_not_known(known, tmp_path, timing_line):
+    now = datetime.now(UTC)
+    long_ago, yesterday = ((now - timedelta(days=days)).isoformat() for days in (60, 1))
+    usual = Usual(speeds={long_ago: 0.93, yesterday: 0.97})
+    keep_usual(tmp_path, KeptUsual(usual=usual, measured_at=yesterday), **HERE)
+    known().learn([replace(timing_line, outcome=of_a_run_at(0.98, random.Random(0), usual))], now=now)
+    assert list(known().usual([]).speeds.values()) == [0.97, 0.98]
+
+
+@pytest.mark.parametrize("speeds", [{"yesterday": 0.97}, {"2026-01-01": 0.0}, {"2026-01-01": "fast"}])
+def test_a_file_whose_speeds_are_none_is_damaged(known, tmp_path, timing_line, speeds):
+    known().learn([replace(timing_line, outcome=of_a_run_at(0.98, random.Random(0), NOTHING_KNOWN))])
+    path = tmp_path / "machines" / "box.json"
+    content = json.loads(path.read_text())
+    content["spreads"][HERE["environment"]]["usual"]["speeds"] = speeds
+    path.write_text(json.dumps(content))
+    with pytest.raises(JournalError, match=r"box\.json"):
+        known()
+
+
+def test_a_gpus_time_does_not_follow_its_hosts_speed():
+    on_host, on_gpu = (
+        of_a_run_at(0.97, random.Random(1), NOTHING_KNOWN, **more) for more in ({}, {"device_time_s": 1.0})
+    )
+    assert relative_width(on_gpu) < 0.7 * relative_width(on_host)
