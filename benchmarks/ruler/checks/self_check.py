@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -51,9 +52,14 @@ def aa(*, points: int) -> None:
 
 
 @main.command(name="coverage")
-def coverage_of_intervals() -> None:
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    help="Folder to record the visits in; asked again on the same commit, it goes on from them, and tells of all.",
+)
+def coverage_of_intervals(*, keep: Path | None) -> None:
     """Visit the quick axes many times: an interval should hold what later processes find, 9 times in 10."""
-    with scratch_settings() as settings:
+    with scratch_settings(keep=keep) as settings:
         found = list(coverage.held(coverage.visited_often(settings)))
     lines, conclusions = coverage.report(found)
     _tell(lines, *conclusions)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
+from benchmarks.ruler.checks import coverage, self_check
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.coverage import Speedup, held, report, report_of_equals
 from benchmarks.ruler.measure.disturbances import contention, theft, throttling
@@ -55,6 +57,18 @@ def test_every_few_consecutive_visits_are_held_against_the_other_ten(visited):
     assert len(found) == 8 * 11 * 3  # two latencies and one speedup
     assert {one.quantity for one in found} == {"latency", "speedup"}
     assert kinds(found) == [Kind.PASS, Kind.PASS]
+
+
+def test_who_asks_to_keep_the_visits_finds_them_recorded_there(visited, monkeypatch, tmp_path):
+    folders = []
+
+    def visited_often(settings):
+        folders.append(settings.data_dir)
+        return visited(0.01)
+
+    monkeypatch.setattr(coverage, "visited_often", visited_often)
+    ended = CliRunner().invoke(self_check.main, ["coverage", "--keep", str(tmp_path)])
+    assert (folders, ended.exit_code) == ([tmp_path], 0), ended.output
 
 
 @pytest.mark.parametrize("n_shapes", [1, 2])
