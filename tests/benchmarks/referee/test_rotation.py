@@ -91,7 +91,9 @@ def test_inputs_are_normal_and_laid_out_as_the_workloads_own(shape):
     given = Given()
     rotation = Rotation(load)
     sample(rotation, rotation.call(given), calls=4, warming=0)
-    assert torch.cat(given.values).std() == pytest.approx(1, rel=0.1)
+    # Each filling has a factor of its own, from 0.8 to 1.25.
+    assert 0.75 < torch.cat(given.values).std() < 1.3
+    assert torch.cat(given.values).mean().abs() < 0.1
     for x in given.inputs:
         assert x.stride() == load.x.stride()
         assert x.data_ptr() % 64 == 0
