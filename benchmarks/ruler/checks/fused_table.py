@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks.ruler.checks.comparison import Quantity, Standing, best_rival, standing, written
-from benchmarks.ruler.checks.scratch import scratch_settings
+from benchmarks.ruler.checks.scratch import KeptFolder, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.sweep.measure import measure
@@ -23,6 +22,7 @@ from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.record.outcome import TimingOutcome
@@ -38,7 +38,7 @@ DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 409
 @click.command()
 @click.option("--dtype", default="float32", show_default=True)
 @click.option("--budget-s", default=0.5, show_default=True, help="Seconds of samples per point.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Folder to record in, and to go on from.")
+@click.option("--keep", type=KeptFolder(), help="Folder to record in, and to go on from.")
 def main(*, dtype: str, budget_s: float, keep: Path | None) -> None:
     """Measure mlp and gated_mlp at 20 shapes each and print how much faster than eager each rival is."""
     with scratch_settings(keep=keep) as settings:

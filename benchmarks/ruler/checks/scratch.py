@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from benchmarks.ruler.plan.settings import Settings, settings_from_environment
 from benchmarks.ruler.record.provenance import environment_name, machine_name
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
@@ -17,6 +19,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.ruler.plan.points import DeviceKind
+
+
+class KeptFolder(click.Path):
+    """Option's folder to record in, made where there is none. Fails: where it is empty, a file, or cannot be made."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the folder, which is there then."""
+        if not str(value):
+            self.fail("it is empty; name a folder", param, ctx)
+        folder = super().convert(value, param, ctx)
+        try:
+            Path(os.fsdecode(folder)).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.fail(f"{value} cannot be made ({error.strerror}); name another folder", param, ctx)
+        return folder
 
 
 @contextmanager

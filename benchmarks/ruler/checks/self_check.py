@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from benchmarks.ruler.checks import cheats, company, company_report, coverage, floors, planted, re_warming, speed
 from benchmarks.ruler.checks.conclusion import exit_code, first_cause
-from benchmarks.ruler.checks.scratch import scratch_settings
+from benchmarks.ruler.checks.scratch import KeptFolder, scratch_settings
 from benchmarks.ruler.measure.conditions import shared_cache_bytes
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.units import percent, signed_percent
@@ -33,6 +32,7 @@ from benchmarks.ruler.record.provenance import expected_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from benchmarks.ruler.checks.conclusion import Conclusion
 
@@ -54,7 +54,7 @@ def aa(*, points: int) -> None:
 @main.command(name="coverage")
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path),
+    type=KeptFolder(),
     help="Folder to record the visits in; asked again on the same commit, it goes on from them, and tells of all.",
 )
 def coverage_of_intervals(*, keep: Path | None) -> None:

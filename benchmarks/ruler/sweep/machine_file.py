@@ -23,6 +23,8 @@ _Value = TypeVar("_Value")
 CEILINGS_FORMAT = 2
 _READABLE_FORMATS = {1, CEILINGS_FORMAT}
 _MOST_AHEAD = timedelta(days=1)
+# Shares of a machine's best that an undisturbed run cannot have had: from there on every interval would be nonsense.
+_SLOWEST, _FASTEST = 0.5, 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class KeptUsual:
                 raise ValueError(f"{spread.sd!r} is no spread")
         for measured_at, speed in self.usual.speeds.items():
             moment_from_text(measured_at)
-            if not 0 < speed < math.inf:
+            if isinstance(speed, bool) or not _SLOWEST <= speed <= _FASTEST:
                 raise ValueError(f"{speed!r} is no speed")
 
 

@@ -61,9 +61,9 @@ class MachineSpreads:
             keep_usual(self._data_dir, kept, machine=self._machine, environment=self._environment)
 
     def _speeds_with(self, speed: float | None, now: datetime) -> dict[str, float]:
-        ages = {at: abs(now - moment_from_text(at)) for at in self.before.speeds}
-        speeds = {at: self.before.speeds[at] for at, age in ages.items() if age <= LONGEST_KEPT}
-        if speed is not None and min(ages.values(), default=LONGEST_KEPT) >= _LEAST_BETWEEN_RUNS:
+        speeds = _of_late(self.before.speeds, now=now)
+        ages = [abs(now - moment_from_text(at)) for at in speeds]
+        if speed is not None and min(ages, default=LONGEST_KEPT) >= _LEAST_BETWEEN_RUNS:
             speeds[now.isoformat(timespec="seconds")] = speed
         return dict(sorted(speeds.items())[-_MOST_RUNS:])
 
@@ -73,4 +73,14 @@ class MachineSpreads:
             return NOTHING_KNOWN
         measured_at = moment_from_text(kept.measured_at)
         holds = now - measured_at <= LONGEST_KEPT and not is_of_a_wrong_clock(measured_at, now=now)
-        return kept.usual if holds else NOTHING_KNOWN
+        return replace(kept.usual, speeds=_of_late(kept.usual.speeds, now=now)) if holds else NOTHING_KNOWN
+
+
+def _of_late(speeds: Mapping[str, float], *, now: datetime) -> dict[str, float]:
+    """Return the speeds of the last days that are kept, without those of a wrong clock."""
+    moments = {at: moment_from_text(at) for at in speeds}
+    return {
+        at: speeds[at]
+        for at, moment in moments.items()
+        if now - moment <= LONGEST_KEPT and not is_of_a_wrong_clock(moment, now=now)
+    }

@@ -42,13 +42,17 @@ class Usual:
     speeds: Mapping[str, float] = field(default_factory=dict)
 
     def drift(self) -> Spread:
-        """Return how far the machine's speeds lie apart from run to run, of runs that nothing disturbed."""
+        """Return how far the machine's speeds lie apart from run to run, of runs that nothing disturbed.
+
+        No less than where nothing is known: points vary from run to run though the probe's speed does not.
+        """
         if len(self.speeds) < 2:
             return _SPEED_OF_ANY_MACHINE
         logs = [math.log(speed) for speed in self.speeds.values()]
         middle, dof = fmean(logs), WEIGHT_OF_USUAL + len(logs) - 1
         squares = WEIGHT_OF_USUAL * _SPEED_OF_ANY_MACHINE.sd**2 + sum((one - middle) ** 2 for one in logs)
-        return Spread(sd=math.sqrt(squares / dof), dof=dof)
+        learnt = Spread(sd=math.sqrt(squares / dof), dof=dof)
+        return learnt if learnt.sd > _SPEED_OF_ANY_MACHINE.sd else _SPEED_OF_ANY_MACHINE
 
     def for_later_runs(self) -> Usual:
         """Return this as a later run takes it: of little weight beside its own visits, as the hour is another."""
