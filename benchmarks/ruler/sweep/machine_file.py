@@ -59,8 +59,13 @@ class KeptUsual:
                 raise ValueError(f"{spread.sd!r} is no spread")
         for measured_at, speed in self.usual.speeds.items():
             moment_from_text(measured_at)
-            if isinstance(speed, bool) or not _SLOWEST <= speed <= _FASTEST:
+            if not is_speed(speed):
                 raise ValueError(f"{speed!r} is no speed")
+
+
+def is_speed(value: float) -> bool:
+    """Return whether a machine can have run at this share of its best. Raises: TypeError for what is no number."""
+    return not isinstance(value, bool) and _SLOWEST <= value <= _FASTEST
 
 
 def moment_from_text(text: str) -> datetime:

@@ -6,7 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.sweep.machine_file import KeptUsual, is_of_a_wrong_clock, keep_usual, kept_usual, moment_from_text
+from benchmarks.ruler.sweep.machine_file import (
+    KeptUsual,
+    is_of_a_wrong_clock,
+    is_speed,
+    keep_usual,
+    kept_usual,
+    moment_from_text,
+)
 from benchmarks.ruler.sweep.usual_spreads import (
     NOTHING_KNOWN,
     KnownSpreads,
@@ -63,7 +70,7 @@ class MachineSpreads:
     def _speeds_with(self, speed: float | None, now: datetime) -> dict[str, float]:
         speeds = _of_late(self.before.speeds, now=now)
         ages = [abs(now - moment_from_text(at)) for at in speeds]
-        if speed is not None and min(ages, default=LONGEST_KEPT) >= _LEAST_BETWEEN_RUNS:
+        if speed is not None and is_speed(speed) and min(ages, default=LONGEST_KEPT) >= _LEAST_BETWEEN_RUNS:
             speeds[now.isoformat(timespec="seconds")] = speed
         return dict(sorted(speeds.items())[-_MOST_RUNS:])
 

@@ -211,6 +211,10 @@ def test_runs_in_a_row_are_one_mood_of_the_machine(after_runs_at):
     assert len(after_runs_at(*[0.97] * 20, apart=timedelta(minutes=7)).speeds) == 3
 
 
+def test_a_speed_that_no_machine_has_is_not_learnt_and_ends_no_run(after_runs_at):
+    assert list(after_runs_at(3.0, 0.97, apart=timedelta(hours=5)).speeds.values()) == [0.97]
+
+
 def test_a_speed_of_two_months_ago_or_of_a_wrong_clock_is_not_known_though_its_file_is_of_yesterday(known, tmp_path):
     moments = [(datetime.now(UTC) - timedelta(days=days)).isoformat() for days in (60, 1, -2)]
     usual = Usual(speeds=dict(zip(moments, (0.93, 0.97, 0.99), strict=True)))
